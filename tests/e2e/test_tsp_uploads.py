@@ -5,14 +5,15 @@ server leaves behind when it is killed is in nobody's way at the next start."""
 import gzip
 import io
 import os
+import signal
 import tarfile
 import time
 
 from tsp_server import Server, ServerCase
-from weft_e2e import SLOWDOWN, main, scratch
+from weft_e2e import SLOWDOWN, main, scenario, scratch
 
 MAX_UPLOAD = 128 << 10  # an archive may unpack to 32 times that
-MAX_DIRS, MAX_ENTRIES, MAX_DEPTH, MAX_PATH = 20000, 100000, 32, 1024
+MAX_DIRS, MAX_ENTRIES, MAX_DEPTH, MAX_PATH, MAX_NAME = 20000, 100000, 32, 1024, 255
 
 
 def archive(*names, size=0, headers=None):
@@ -24,6 +25,14 @@ def archive(*names, size=0, headers=None):
             entry.type, entry.size = tarfile.REGTYPE if size else tarfile.DIRTYPE, size
             entry.pax_headers = headers or {}
             t.addfile(entry, io.BytesIO(bytes(size)))
+    return out.getvalue()
+
+
+def recording():
+    """A packed archive of a trace."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as t:
+        t.add(os.path.join(scenario("three-tier"), "web", "kernel"), arcname="kernel")
     return out.getvalue()
 
 
@@ -40,8 +49,9 @@ class Uploads(ServerCase):
         self.addCleanup(server.stop)
         return server
 
-    def upload(self, s, data):
-        return s.ask("POST", "/upload?name=x", data, raw=True, headers={"Content-Type": "application/octet-stream"})
+    def upload(self, s, data, name="x"):
+        return s.ask("POST", f"/upload?name={name}", data, raw=True,
+                     headers={"Content-Type": "application/octet-stream"})
 
     def await_nothing(self, uploads):
         until = time.monotonic() + 300 * SLOWDOWN
@@ -57,6 +67,8 @@ class Uploads(ServerCase):
         for data, limit in ((bomb, f"{MAX_PATH} bytes"),
                             (archive("/".join("a" * (MAX_DEPTH + 1))), f"{MAX_DEPTH} deep"),
                             (archive("a" * (MAX_PATH + 1)), f"{MAX_PATH} bytes"),
+                            (archive("d/" + "a" * (MAX_NAME + 1)), f"{MAX_NAME} bytes"),
+                            (archive("d/" + "a" * (MAX_NAME + 1) + "/e", size=1), f"{MAX_NAME} bytes"),
                             (wide(60000), f"{MAX_DIRS} directories"),
                             (archive(*["a"] * (MAX_ENTRIES + 1)), f"{MAX_ENTRIES} files and directories"),
                             (archive("f", size=MAX_UPLOAD * 32 + 1), f"{MAX_UPLOAD * 32} bytes"),
@@ -65,8 +77,9 @@ class Uploads(ServerCase):
             self.refused(self.upload(s, data), 413, limit)
         self.refused(self.upload(s, gzip.compress(archive("a"))), 400, "several times")
         # Those at the limit are taken, and hold no trace.
-        for data in (wide(MAX_DIRS), archive("/".join("a" * MAX_DEPTH) + "/"), archive(*["a"] * MAX_ENTRIES),
-                     archive("f", size=MAX_UPLOAD * 32), archive(*"abcd", headers=comment)):
+        for data in (wide(MAX_DIRS), archive("/".join("a" * MAX_DEPTH) + "/"), archive("a" * MAX_NAME),
+                     archive(*["a"] * MAX_ENTRIES), archive("f", size=MAX_UPLOAD * 32),
+                     archive(*"abcd", headers=comment)):
             self.refused(self.upload(s, data), 501)
 
     def test_left_by_a_killed_server(self):
@@ -83,7 +96,7 @@ class Uploads(ServerCase):
                 os.close(at)
                 at = down
             os.close(at)
-        for name in (".settling-half", "upload-bbbbbb"):
+        for name in (".settling-half", ".upload-aaaaaa", "upload-bbbbbb"):
             with open(os.path.join(uploads, name), "w", encoding="ascii"):
                 pass
         with Server("--state", self.state) as s:
@@ -91,6 +104,34 @@ class Uploads(ServerCase):
             self.assertEqual([n for n in left if not n.startswith(".removed-")], [])
             self.assertEqual(s.get("/health").status, 200)
             self.await_nothing(uploads)
+
+    def test_any_name_stays(self):
+        """Traces may be called as archives were that older servers left."""
+        names = ("upload-2024", "upload-bbbbbb", "upload-")
+        state = scratch()
+        with Server("--state", state) as s:
+            self.assertEqual([self.good(self.upload(s, recording(), n))["name"] for n in names], list(names))
+        for _ in range(2):
+            with Server("--state", state) as s:
+                traces = s.get("/traces").json
+                self.assertEqual([t["name"] for t in traces], list(names))
+                x = self.good(s.post("/experiments", {"name": "all", "traces": [t["UUID"] for t in traces]}))
+                self.assertGreater(s.opened(x["UUID"])["nbEvents"], 0)
+                self.good(s.delete(f"/experiments/{x['UUID']}"))
+        self.assertEqual(sorted(os.listdir(os.path.join(state, "uploads"))), sorted(names))
+
+    def test_a_trace_that_is_not_remembered_goes(self):
+        """Its files are nobody's once a server is killed that could not write that it has them."""
+        s = self.begin()
+        traces = os.path.join(self.state, "traces")
+        os.rename(traces, traces + "-away")  # as a full disk
+        answer = self.upload(s, recording(), "lost")
+        self.assertEqual(self.good(answer)["name"], "lost")
+        s.stop(signal.SIGKILL)
+        os.rename(traces + "-away", traces)
+        with Server("--state", self.state) as s:
+            self.assertEqual(s.get("/traces").json, [])
+            self.await_nothing(os.path.join(self.state, "uploads"))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,9 @@ struct http_request;
 /* What servers speak over TLS, as GnuTLS names it: versions 1.2 and later. */
 #define HTTP_TLS "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
+/* Names of the files in upload_dir that hold bodies begin so. One that a killed server has left may be removed. */
+#define HTTP_BODY_PREFIX ".upload-"
+
 struct http_options {
     const char *listen;            /* "127.0.0.1:8080", "[::1]:0"; port 0: any free port */
     const char *tls_cert, *tls_key; /* PEM files, or NULL */

@@ -82,7 +82,7 @@ static int refusal(struct http_connection *c, const char *method, const char *ve
 
 static void begin_upload(struct http_connection *c)
 {
-    char *path = arena_printf(&c->arena, "%s/upload-XXXXXX", c->server->o.upload_dir);
+    char *path = arena_printf(&c->arena, "%s/" HTTP_BODY_PREFIX "XXXXXX", c->server->o.upload_dir);
     c->file = mkostemp(path, O_CLOEXEC);
     if (c->file < 0)
         c->refused = 507;

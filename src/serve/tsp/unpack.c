@@ -5,10 +5,10 @@
 #include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
 
 /* READ_BYTES of the archive are read between two looks at the limits: packed zeros grow a million times. FRAME_BYTES
  * may stand around the contents of an entry, and SILENT_BYTES may be read without a new entry or contents (the
@@ -49,7 +49,8 @@ static bool refuse_limit(struct unpacking *u, const char *what, uint64_t limit, 
 
 static bool is_wanted(struct unpacking *u)
 {
-    return !u->job->is_gone(u->job->arg) || refuse(u, 400, "The upload was given up");
+    /* A client that has hung up reads no answer; one of a server that stops, or lacks memory, may try again. */
+    return !u->job->is_gone(u->job->arg) || refuse(u, 503, "The server cannot finish the upload now: send it again");
 }
 
 /* ---- reading ---- */
@@ -108,10 +109,18 @@ static bool stays_below(const char *path)
 static bool is_short(struct unpacking *u, const char *path)
 {
     unsigned depth = 1;
+    size_t longest = 0;
     for (const char *p = path; *p; p++)
         depth += *p == '/' && p[1];
+    for (const char *p = path; *p;) {
+        size_t n = strcspn(p, "/");
+        longest = n > longest ? n : longest;
+        p += n + (p[n] == '/');
+    }
     if (strlen(path) > UNPACK_MAX_PATH)
         return refuse_limit(u, "has a path of", UNPACK_MAX_PATH, "bytes");
+    if (longest > NAME_MAX)
+        return refuse_limit(u, "has a name of", NAME_MAX, "bytes");
     return depth <= UNPACK_MAX_DEPTH || refuse_limit(u, "has directories nested", UNPACK_MAX_DEPTH, "deep");
 }
 

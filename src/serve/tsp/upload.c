@@ -34,23 +34,37 @@ static bool is_known(const struct tsp_server *s, const char *path)
     return false;
 }
 
-/* A server that was killed leaves archives on their way, and directories that have their names but no trace yet: beside
- * those lies a mark. */
+/* A server that was killed leaves archives, half-unpacked directories, and directories that have their names but no
+ * trace yet: beside those lies a mark. */
 #define MARK ".settling-"
+#define UNPACKED ".incoming-"
+#define OLD_BODY "upload-" /* archives of older servers; also what a trace may be called */
+
+static bool begins(const char *name, const char *prefix)
+{
+    return !strncmp(name, prefix, strlen(prefix));
+}
+
+static bool is_old_body(const struct tsp_server *s, const char *path)
+{
+    struct stat is;
+    return begins(file_name(path), OLD_BODY) && !lstat(path, &is) && S_ISREG(is.st_mode) && !is_known(s, path);
+}
 
 void uploads_remove_unfinished(struct tsp_server *s)
 {
     DIR *d = opendir(s->upload_dir);
     struct arena a = {0};
     for (struct dirent *e; d && (e = readdir(d));) {
-        bool marked = !strncmp(e->d_name, MARK, sizeof MARK - 1);
-        if (!marked && strncmp(e->d_name, ".incoming-", 10) && strncmp(e->d_name, "upload-", 7))
+        const char *path = arena_printf(&a, "%s/%s", s->upload_dir, e->d_name);
+        bool marked = begins(e->d_name, MARK);
+        if (!marked && !begins(e->d_name, UNPACKED) && !begins(e->d_name, HTTP_BODY_PREFIX) && !is_old_body(s, path))
             continue;
         const char *name = e->d_name + (marked ? sizeof MARK - 1 : 0),
                    *settled = arena_printf(&a, "%s/%s", s->upload_dir, name);
         if (marked && *name && *name != '.' && !is_known(s, settled)) /* clean_name makes no others */
             sweep_away(s->sweeper, settled);
-        sweep_away(s->sweeper, arena_printf(&a, "%s/%s", s->upload_dir, e->d_name));
+        sweep_away(s->sweeper, path);
     }
     if (d)
         closedir(d);
@@ -97,6 +111,14 @@ static bool is_gone(void *request)
     return http_gone(request);
 }
 
+static bool has_unsaved(struct tsp_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool has = s->unsaved.code != 0;
+    pthread_mutex_unlock(&s->lock);
+    return has;
+}
+
 static void answer_refused(struct call *c, int status, const char *why)
 {
     call_error(c, status, why, status == 413 ? "send it in parts, or open it with --trace-root" : NULL);
@@ -110,7 +132,7 @@ void upload_post(struct call *c)
         call_error(c, 501, "Uploads are not taken", "start the server with --state DIR, and without --max-upload 0");
         return;
     }
-    char *dir = arena_printf(a, "%s/.incoming-XXXXXX", s->upload_dir);
+    char *dir = arena_printf(a, "%s/" UNPACKED "XXXXXX", s->upload_dir);
     const struct unpack_job job = {.archive = c->q->body_file,
         .dir = dir,
         .most_bytes = s->o.max_upload_bytes * MAX_GROWTH,
@@ -133,8 +155,9 @@ void upload_post(struct call *c)
     struct tsp_trace_result r = trace_open(s, a, path, NULL, "", false);
     if (r.status != 200)
         sweep_away(s->sweeper, path);
-    persist_save(s); /* a trace that is remembered needs no mark */
-    unlink(mark);
+    persist_save(s);
+    if (r.status != 200 || !has_unsaved(s))
+        unlink(mark); /* a trace that is remembered needs none */
     if (r.status != 200) {
         call_error(c, r.status, r.status == 501 ? "The archive holds no trace" : r.title, r.detail);
         return;
