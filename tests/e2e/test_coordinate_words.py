@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: MIT
 """weft coordinate over servers one of which says everything in other words (rewording.py): what is merged and decided
 is the same."""
+import os
+
+import small_trace
 import test_coordinate_faults as faults
-from coordinated import BY_SERVER, COMPARISON, HOSTS, KINDS, Coordinator, StandIn, named, serve
+from coordinated import BY_SERVER, COMPARISON, HOSTS, KINDS, PATH, Coordinator, StandIn, named, serve
 from rewording import Older, Renaming, Rewording, Spacing
 from test_coordinate import STATISTICS
 from test_coordinate_config import write
 from test_coordinate_groups import cut
+from test_names import made, write_events
 from tsp_server import EVENTS, Server
 from weft_e2e import Case, main, scratch
 
@@ -17,6 +21,15 @@ IO = "timeGraph/org.eclipse.tracecompass.incubator.kernel.core.io.access.datapro
 THREADS = "data/weft.selection.threads"
 BARS, OTHER_BARS = "weft.requests.durations", "some.other.histogram"
 DENSITY = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider"
+
+
+def made_once(path):
+    """A small trace in which thread 11 lives once."""
+    idle, one, two = small_trace.IDLE, ("one", 10), ("two", 11)
+    return write_events(path, [
+        (1000, small_trace.switch(idle, 0, one)), (2000, small_trace.waking(two)),
+        (3000, small_trace.switch(one, 1, two)), (4000, small_trace.waking(one)),
+        (5000, small_trace.switch(two, 1, one)), (6000, small_trace.switch(one, 1, idle))])
 
 
 class Messages(Case):
@@ -58,6 +71,47 @@ class Messages(Case):
                 codes.append(made.json.get("code"))
         self.assertEqual(codes, ["AMBIGUOUS_THREAD"] * 8)
 
+    def derived(self, server, parameters, output=PATH, kind="weft.critical-path"):
+        return server.ask("POST", f"/experiments/{self.uuid}/outputs/{output}", {
+            "name": "made", "sourceTypeId": kind, "parameters": parameters})
+
+    def kept(self, server):
+        return [o["id"] for o in server.get(f"/experiments/{self.uuid}/outputs").json if "configuration" in o]
+
+    def test_a_path_of_a_number_of_several_machines_is_refused(self):
+        """Also where only one server can make one, and nothing of what that one made stays."""
+        with Coordinator(f"--server=below={self.two.url}") as below:
+            with Coordinator(f"--server=below={below.url}", f"--server=db={self.db.url}") as upper:
+                upper.opened(self.uuid)
+                for server in (self.two, below, self.plain, self.words, upper):
+                    before = self.kept(server)
+                    made = self.derived(server, {"thread": 1})
+                    self.assertEqual((made.status, made.json.get("code")), (400, "AMBIGUOUS_THREAD"), made)
+                    self.assertEqual(self.kept(server), before)
+                for server, thread in ((self.plain, "db:1"), (upper, "db:1")):
+                    self.assertEqual(self.derived(server, {"thread": thread}).status, 200)
+
+    def test_a_comparison_on_one_server_says_what_is_ambiguous(self):
+        both = {"a": {"thread": 1}, "b": {"thread": "client:1"}}
+        for server in (self.two, self.plain):
+            made = self.derived(server, both, COMPARISON, COMPARISON)
+            self.assertEqual((made.status, made.json.get("code")), (400, "AMBIGUOUS_THREAD"), made)
+
+    def test_a_number_of_several_machines_below_is_refused(self):
+        """A coordinator passes on what its only server finds ambiguous, or does not know."""
+        when = {"begin": self.whole["end"] - 10**9, "end": self.whole["end"] - 10**8}
+        named, meant = {"thread": "db:1", **when}, {"thread": 1, **when}
+        with Coordinator(f"--server=below={self.two.url}") as below:
+            with Coordinator(f"--server=below={below.url}", f"--server=db={self.db.url}") as upper:
+                upper.opened(self.uuid)
+                for a, b in ((meant, named), (named, meant)):
+                    answer = self.compared(upper, a, b)
+                    self.assertEqual((answer["status"], answer["model"], answer["code"]),
+                                     ("FAILED", None, "AMBIGUOUS_THREAD"))
+                answer = self.compared(upper, named, named)
+                self.assertEqual((answer["status"], answer["code"]), ("COMPLETED", "LOCAL_PATH"), answer)
+                self.assertNotIn("hosts", answer)
+
     def test_an_older_version_is_not_guessed_at(self):
         """It fails without a code: it may mean several, or none."""
         when = {"begin": self.whole["end"] - 10**9, "end": self.whole["end"] - 10**8}
@@ -88,6 +142,36 @@ class Messages(Case):
                     for s in (self.two, self.plain, self.words)]
             self.assertEqual([(a["status"], a["statusMessage"], a.get("code")) for a in said],
                              [("COMPLETED", "Completed", None)] * 3)
+
+
+class Again(Case):
+    """A machine that used the number of a thread twice, and one on another server that used it once."""
+
+    def setUp(self):
+        self.again, self.once = (
+            Server("--no-sync", "--name", "shop", f"{host}={trace(os.path.join(scratch(), host))}", store=scratch())
+            for host, trace in (("again", made), ("once", made_once)))
+        self.many = Coordinator(f"--server=again={self.again.url}", f"--server=once={self.once.url}")
+        for s in (self.again, self.once, self.many):
+            self.addCleanup(s.stop)
+        self.uuid = self.again.first()["UUID"]
+        self.once.opened(self.uuid)
+        self.many.opened(self.uuid)
+
+    def test_no_life_is_guessed_at(self):
+        at = f"/experiments/{self.uuid}/outputs"
+        other = {"thread": "once:10"}
+        for thread in (11, "again:11"):
+            for sides in ({"a": {"thread": thread}, "b": other}, {"a": other, "b": {"thread": thread}}):
+                answer = self.many.post(f"{at}/data/{COMPARISON}/tree", sides).json
+                self.assertEqual((answer["status"], answer["code"]), ("FAILED", "AMBIGUOUS_THREAD"), answer)
+            made_of = self.many.ask("POST", f"{at}/{PATH}", {
+                "name": "path", "sourceTypeId": "weft.critical-path", "parameters": {"thread": thread}})
+            self.assertEqual((made_of.status, made_of.json["code"]), (400, "AMBIGUOUS_THREAD"), made_of)
+        self.assertIn("the number was used again", made_of.json["title"])
+        self.assertIn("the number was used again", answer["statusMessage"])
+        answer = self.many.post(f"{at}/data/{COMPARISON}/tree", {"a": {"thread": "once:11"}, "b": other}).json
+        self.assertEqual(answer["status"], "COMPLETED", answer)
 
 
 def plain_words(model):

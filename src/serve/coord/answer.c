@@ -225,6 +225,25 @@ static size_t count(const struct fan *f, enum part_fate fate)
     return n;
 }
 
+/* The code of the whole where no server tells anything: a thread that is ambiguous for one stays so; else what all say,
+ * if all answer. */
+static enum tsp_code code_of_failed(const struct fan *f)
+{
+    enum tsp_code all = TSP_CODE_NONE;
+    bool same = true;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct fan_part *p = &f->parts[i];
+        enum tsp_code code = p->fate == PART_GOOD ? coord_code(p->root) : TSP_CODE_NONE;
+        if (code == TSP_CODE_AMBIGUOUS_THREAD)
+            return code;
+        if (p->fate == PART_REFUSED) /* it does not know the output */
+            continue;
+        same &= code && (!all || code == all);
+        all = code;
+    }
+    return same && all ? all : TSP_CODE_FAILED;
+}
+
 /* Servers without the output have nothing to add; other refusals are data that lack. */
 static void take_refusals(struct coord_call *c, struct fan *f)
 {
@@ -259,6 +278,7 @@ bool envelopes_open(struct fan *f)
     c->gathered = 0;
     for (size_t i = 0; i < f->n; i++)
         c->gathered += f->parts[i].fate == PART_GOOD ? f->parts[i].root.n : 0;
+    enum tsp_code failed = code_of_failed(f);
     for (size_t i = 0; i < f->n; i++)
         if (f->parts[i].fate == PART_GOOD)
             take_verdict(c, f, &f->parts[i], &some);
@@ -266,11 +286,12 @@ bool envelopes_open(struct fan *f)
         take_refusals(c, f);
         return true;
     }
-    if (count(f, PART_REFUSED) && !is_of_the_missing(f))
+    if (count(f, PART_REFUSED) && !is_of_the_missing(f) && failed != TSP_CODE_AMBIGUOUS_THREAD) {
         fan_refuse(f);
-    else if (f->n)
+    } else if (f->n) {
+        c->code = failed;
         envelope_send_null(c, VERDICT_FAILED, "No server can answer");
-    else
+    } else
         envelope_send_null(c, VERDICT_COMPLETED, NULL);
     return false;
 }

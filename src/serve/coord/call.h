@@ -94,7 +94,10 @@ struct fan_part *fan_ask(struct fan *, struct node *, const char *method, const 
 bool fan_wait(struct fan *);
 /* What they answered is gone then. */
 void fan_end(struct fan *);
-/* Sends what the servers say when there is nothing to merge: the first refusal as it is, or who is away. */
+/* Refused, because several threads of the server are meant. */
+bool part_is_ambiguous(const struct fan_part *);
+/* Sends what the servers say when there is nothing to merge: the first refusal as it is (an ambiguous one before
+ * others), or who is away. */
 void fan_refuse(struct fan *);
 /* The same, where it may be refused only because of who is away: says so, too. NULL: nobody is. */
 void fan_refuse_while(struct fan *, const char *away);

@@ -207,22 +207,40 @@ static size_t threads_meant(const struct fan_part *p, bool again)
     return code == TSP_CODE_AMBIGUOUS_THREAD ? 2 : !again;
 }
 
-/* The servers that know such a thread, where it is not said whose is meant; NULL: no more than one thread is meant. */
+static const char *message_of(struct coord_call *c, const struct fan_part *p)
+{
+    return p ? slice_string(slice_get(p->root, "statusMessage"), c->q->arena) : NULL;
+}
+
+/* Why it is not known which thread is meant; NULL: no more than one is. Where only one server may be asked, its own
+ * words tell how to name one. */
 static const char *several_meant(const struct fan *f, const struct side *s)
 {
-    const char *all = NULL;
+    struct arena *a = f->call->q->arena;
+    const char *all = NULL, *said = NULL;
     const struct piece_group *group = NULL;
-    size_t n = 0;
+    size_t n = 0, servers = 0;
+    bool names_host = question_names_host(s->asked);
     for (size_t i = s->first; i < s->first + s->n; i++) {
         const struct fan_part *p = &f->parts[i];
         bool again = group && group == p->node->group;
         if (!threads_meant(p, false))
             continue;
-        all = arena_printf(f->call->q->arena, "%s%s%s", all ? all : "", all ? ", " : "", p->node->is->name);
-        n += threads_meant(p, again);
+        if (coord_code(p->root) == TSP_CODE_AMBIGUOUS_THREAD && !said)
+            said = message_of(f->call, p);
+        all = arena_printf(a, "%s%s%s", all ? all : "", all ? ", " : "", p->node->is->name);
+        n += names_host ? coord_code(p->root) == TSP_CODE_AMBIGUOUS_THREAD : threads_meant(p, again);
+        servers++;
         group = p->node->group;
     }
-    return n > 1 && !question_names_host(s->asked) ? all : NULL;
+    if (n < (names_host ? 1 : 2))
+        return NULL;
+    if (said && (names_host || servers == 1))
+        return said;
+    return arena_printf(a,
+        "Invalid query parameters: thread (threads of several machines are meant: name one as HOST:TID; servers: %s) "
+        "(of %s)",
+        all, s->name);
 }
 
 /* NULL, or why the path cannot be told; who lacks is noted then. */
@@ -238,10 +256,7 @@ static const char *settle_side(struct fan *f, struct side *s)
     if (several) {
         s->is_refused = true;
         f->call->code = TSP_CODE_AMBIGUOUS_THREAD;
-        return arena_printf(a,
-            "Invalid query parameters: thread (threads of several machines are meant: name one as HOST:TID; servers: "
-            "%s) (of %s)",
-            several, s->name);
+        return several;
     }
     if (s->answer)
         s->owner = s->answer->node;
@@ -293,11 +308,6 @@ static const char *body_of_both(struct coord_call *c, const struct side both[SID
     const char *body = arena_strndup(c->q->arena, t.v, t.n);
     text_fini(&t);
     return body;
-}
-
-static const char *message_of(struct coord_call *c, const struct fan_part *p)
-{
-    return p ? slice_string(slice_get(p->root, "statusMessage"), c->q->arena) : NULL;
 }
 
 /* Paths of a server that is in no cluster, though others have traces, too, end at its machines. */

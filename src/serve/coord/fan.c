@@ -25,6 +25,11 @@ static void lack(struct fan *f, struct fan_part *p, const char *why)
     coord_lacks(f->call, p->node, why);
 }
 
+bool part_is_ambiguous(const struct fan_part *p)
+{
+    return p->fate == PART_REFUSED && coord_code(p->root) == TSP_CODE_AMBIGUOUS_THREAD;
+}
+
 void part_spoil(struct fan *f, struct fan_part *p, const char *why)
 {
     lack(f, p, why);
@@ -130,19 +135,33 @@ static int refusal_of(const struct fan_part *p, struct arena *a, const char **ti
     return p->fetch.status < 400 || p->fetch.status == 401 || p->fetch.status == 403 ? 502 : p->fetch.status;
 }
 
+/* One that finds several threads says more than others that know none. NULL: nobody refuses. */
+static const struct fan_part *first_refusal(const struct fan *f)
+{
+    const struct fan_part *first = NULL;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct fan_part *p = &f->parts[i];
+        if (part_is_ambiguous(p))
+            return p;
+        if (p->fate == PART_REFUSED && !first)
+            first = p;
+    }
+    return first;
+}
+
 void fan_refuse_while(struct fan *f, const char *away)
 {
     const char *title, *detail;
     struct arena *a = f->call->q->arena;
-    for (size_t i = 0; i < f->n; i++)
-        if (f->parts[i].fate == PART_REFUSED) {
-            int status = refusal_of(&f->parts[i], a, &title, &detail);
-            if (away)
-                detail = detail && *detail ? arena_printf(a, "%s; %s", detail, away) : away;
-            coord_refuse(f->call, status, coord_code(f->parts[i].root), title, detail);
-            return;
-        }
-    coord_error(f->call, 503, "No server answers", coord_missing(f->call, NULL));
+    const struct fan_part *p = first_refusal(f);
+    if (!p) {
+        coord_error(f->call, 503, "No server answers", coord_missing(f->call, NULL));
+        return;
+    }
+    int status = refusal_of(p, a, &title, &detail);
+    if (away)
+        detail = detail && *detail ? arena_printf(a, "%s; %s", detail, away) : away;
+    coord_refuse(f->call, status, coord_code(p->root), title, detail);
 }
 
 void fan_refuse(struct fan *f)

@@ -332,12 +332,17 @@ static void take_back(struct coord_call *c, const struct fan *made, bool keep_fi
     fan_end(&f);
 }
 
-/* Several servers know such a thread: said as one server says it of several of its machines. */
-static void refuse_several(struct coord_call *c, const struct fan *f)
+/* Several servers know such a thread: said as one server says it of several of its machines. A question that names the
+ * host is refused as that host's server does. */
+static void refuse_several(struct coord_call *c, struct fan *f)
 {
     const char *names = NULL;
+    if (question_names_host(c->parameters)) {
+        fan_refuse(f);
+        return;
+    }
     for (size_t i = 0; i < f->n; i++)
-        if (f->parts[i].fate == PART_GOOD)
+        if (f->parts[i].fate == PART_GOOD || part_is_ambiguous(&f->parts[i]))
             names = arena_printf(
                 c->q->arena, "%s%s%s", names ? names : "", names ? ", " : "", f->parts[i].node->is->name);
     coord_refuse(c, 400, TSP_CODE_AMBIGUOUS_THREAD, "Invalid query parameters: thread",
@@ -377,13 +382,15 @@ static void derive_comparison(struct coord_call *c)
     fan_end(&f);
 }
 
-static void send_derived(struct coord_call *c, const struct fan *f)
+static void send_derived(struct coord_call *c, struct fan *f)
 {
-    size_t good = 0;
-    for (size_t i = 0; i < f->n; i++)
+    size_t good = 0, ambiguous = 0;
+    for (size_t i = 0; i < f->n; i++) {
         good += f->parts[i].fate == PART_GOOD;
-    bool one = good == 1 || question_names_host(c->parameters) || are_pieces(f);
-    if (good > 1)
+        ambiguous += part_is_ambiguous(&f->parts[i]);
+    }
+    bool one = !ambiguous && (good == 1 || question_names_host(c->parameters) || are_pieces(f));
+    if (good > 1 || !one)
         take_back(c, f, one);
     c->lacks.n = 0; /* they need not know it */
     if (one) {

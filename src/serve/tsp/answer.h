@@ -19,7 +19,7 @@ struct tsp_query; struct tsp_entries;
     X(NOTE)              /* the status message says something about the data */ \
     X(LOCAL_PATH)        /* the critical path ends at the machines of one server */ \
     X(INVALID_QUERY)     /* the question is wrong, or nothing here is what it asks for */ \
-    X(AMBIGUOUS_THREAD)  /* threads of several machines have the number: the question must name one as HOST:TID */ \
+    X(AMBIGUOUS_THREAD)  /* several threads are meant, of several machines or one after the other: name one */ \
     X(NOT_FOUND)         /* 404 */ \
     X(NOT_OFFERED)       /* 405, 501: this server does not do that */ \
     X(FORBIDDEN)         /* 401, 403 */ \

@@ -290,6 +290,7 @@ void outputs_post(struct call *c)
     const struct tsp_provider *p;
     if (!provider_asked(c, &p))
         return;
+    enum tsp_code code = TSP_CODE_INVALID_QUERY;
     const char *wrong = wrong_derivation(c, p);
     pthread_mutex_lock(&c->s->lock);
     struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
@@ -305,9 +306,9 @@ void outputs_post(struct call *c)
         return;
     }
     if (!wrong)
-        wrong = c->s->o.backend.check(c->open->data, p, c->parameters, c->q->arena);
+        wrong = c->s->o.backend.check(c->open->data, p, c->parameters, c->q->arena, &code);
     if (wrong) {
-        call_error(c, 400, wrong, NULL);
+        call_refuse(c, 400, code, wrong, NULL);
         return;
     }
     struct text t = {.fd = -1};

@@ -170,8 +170,9 @@ struct tsp_backend {
     /* A time by the clock of that host (as tsp_data.reference names it) by the clock that answers are in; as it is when
      * nothing is known of it. */
     int64_t (*by_reference)(struct tsp_data *, const char *host, int64_t t);
-    /* What is wrong with a configuration to derive an output with; NULL: nothing. */
-    const char *(*check)(struct tsp_data *, const struct tsp_provider *, json_t *parameters, struct arena *);
+    /* What is wrong with a configuration to derive an output with; NULL: nothing. *code is set then. */
+    const char *(*check)(struct tsp_data *, const struct tsp_provider *, json_t *parameters, struct arena *,
+        enum tsp_code *code);
     /* A derived output was removed. Requests for it may still run. */
     void (*forget)(struct tsp_data *, const struct tsp_provider *, json_t *parameters);
 };

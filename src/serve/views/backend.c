@@ -275,9 +275,11 @@ static int64_t by_reference(struct tsp_data *d, const char *host, int64_t t)
     return t;
 }
 
-static const char *check(struct tsp_data *d, const struct tsp_provider *p, json_t *parameters, struct arena *a)
+static const char *check(
+    struct tsp_data *d, const struct tsp_provider *p, json_t *parameters, struct arena *a, enum tsp_code *code)
 {
-    return view_of(p)->check ? view_of(p)->check(views_of(d), parameters, a) : NULL;
+    *code = TSP_CODE_INVALID_QUERY;
+    return view_of(p)->check ? view_of(p)->check(views_of(d), parameters, a, code) : NULL;
 }
 
 static void forget(struct tsp_data *d, const struct tsp_provider *p, json_t *parameters)

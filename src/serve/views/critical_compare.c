@@ -99,16 +99,15 @@ static const char *check_side(struct views *x, json_t *side, const char *name, s
 }
 
 /* What can be kept: of one side at least the thread is known here. */
-static const char *config_check(struct views *x, json_t *parameters, struct arena *a)
+static const char *config_check(struct views *x, json_t *parameters, struct arena *a, enum tsp_code *code)
 {
-    enum tsp_code code;
     const char *wrong = NULL;
     size_t elsewhere = 0;
     for (size_t i = 0; i < SIDES && !wrong; i++) {
         json_t *side = json_object_get(parameters, sides[i]);
         if (is_elsewhere(side) && ++elsewhere < SIDES)
             continue;
-        wrong = check_side(x, side, sides[i], a, &code);
+        wrong = check_side(x, side, sides[i], a, code);
     }
     return wrong;
 }

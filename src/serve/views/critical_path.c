@@ -44,10 +44,12 @@ static bool has_data(const struct view *self, struct views *x)
     return x->paths != NULL;
 }
 
-static const char *config_check(struct views *x, json_t *parameters, struct arena *a)
+static const char *config_check(struct views *x, json_t *parameters, struct arena *a, enum tsp_code *code)
 {
     struct critical_question q;
-    return critical_question_parse(x, parameters, a, &q);
+    const char *wrong = critical_question_parse(x, parameters, a, &q);
+    *code = q.wrong;
+    return wrong;
 }
 
 /* ---- asking for the path ---- */

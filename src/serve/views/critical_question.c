@@ -54,13 +54,11 @@ static bool knows_host(const struct views *x, const char *name)
     return false;
 }
 
-static const char *refuse_several(
-    const char *thread, const struct path_lives *found, struct arena *a, enum tsp_code *code)
+static const char *refuse_several(const char *thread, const struct path_lives *found, struct arena *a)
 {
     enum { SHOWN = 40 };
     struct text t = {.fd = -1};
     bool idle = path_lives_are_idle(found), one_tid = !idle && path_lives_share_tid(found);
-    *code = idle || one_tid ? TSP_CODE_INVALID_QUERY : TSP_CODE_AMBIGUOUS_THREAD;
     text_printf(&t, "Invalid query parameters: thread (%s means %zu threads; %s:", thread, found->n,
         idle          ? "each CPU has an idle thread, name one as HOST:COMM"
             : one_tid ? "the number was used again: say with begin and end, or the id of an entry, which life is meant"
@@ -214,7 +212,7 @@ const char *critical_question_parse(struct views *x, json_t *parameters, struct 
             "Invalid query parameters: thread (%s: no such thread%s; the tree of Thread Status lists them)", thread,
             out->begin != INT64_MIN || out->end != INT64_MAX ? " in that interval" : "");
     else if (found.n > 1)
-        wrong = refuse_several(thread, &found, a, &out->wrong);
+        out->wrong = TSP_CODE_AMBIGUOUS_THREAD, wrong = refuse_several(thread, &found, a);
     else
         out->row = found.v[0].row;
     vec_free(&found);

@@ -28,7 +28,7 @@ static bool has_data(const struct view *self, struct views *x)
     return x->n_sources && x->data.events > 0;
 }
 
-static const char *config_check(struct views *x, json_t *parameters, struct arena *a)
+static const char *config_check(struct views *x, json_t *parameters, struct arena *a, enum tsp_code *code)
 {
     struct event_pair_config c;
     const char *wrong = inout_config_parse(inout_table(cache_of(x)), parameters, a, &c);

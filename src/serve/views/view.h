@@ -84,8 +84,9 @@ struct view {
     const struct tsp_column *table_columns; size_t n_table_columns;
     /* And whose rows are at hand by number: instead of `lines`. Fills all but the columns. */
     void (*table)(const struct view *self, struct views *, const struct tsp_query *, struct tsp_table *);
-    /* Derived outputs: what is wrong with a configuration (NULL: nothing); one was removed. */
-    const char *(*check)(struct views *, json_t *parameters, struct arena *);
+    /* Derived outputs: what is wrong with a configuration (NULL: nothing), and its code, INVALID_QUERY unless set; one
+     * was removed. */
+    const char *(*check)(struct views *, json_t *parameters, struct arena *, enum tsp_code *code);
     void (*forget)(struct views *, json_t *parameters);
     /* Memory is short: frees what caches[number] keeps only to be fast, and nobody uses. Or NULL. */
     void (*give_memory)(struct views *, void *cache);
