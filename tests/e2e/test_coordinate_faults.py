@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """weft coordinate while its servers are stopped, killed, started again or talk nonsense: the others' data arrive, who
 is missing is named, and nobody waits for it longer than said."""
+import http.client
 import json
 import os
 import signal
@@ -496,6 +497,29 @@ class Busy(Case):
             many.stop()
             slow.stop()
         self.assertEqual([(a.status, "hosts" in a.json) for a in answers], [(200, False)] * 40)
+
+    def test_nothing_is_made_for_a_client_that_has_gone(self):
+        asked, go_on, made = threading.Event(), threading.Event(), []
+
+        def answer(path, parameters):
+            if path == "/experiments" and parameters:
+                made.append(parameters)
+            elif path == "/experiments" and client:
+                asked.set()
+                go_on.wait(120 * SLOWDOWN)
+            return {"/experiments": [X], "/traces": [{"name": "t", "UUID": X["UUID"]}]}.get(path)
+
+        client, slow = [], StandIn(answer)
+        many = Coordinator(f"--server=slow={slow.url}")
+        body = json.dumps({"parameters": {"name": "new", "traces": [many.get("/traces").json[0]["UUID"]]}})
+        client.append(http.client.HTTPConnection(many.host))
+        client[0].request("POST", "/tsp/api/experiments", body, {"Content-Type": "application/json"})
+        self.assertTrue(asked.wait(60 * SLOWDOWN))
+        client[0].close()
+        many.stop()  # once its handlers have ended
+        go_on.set()
+        slow.stop()
+        self.assertEqual(made, [])
 
     def test_memory_that_others_have(self):
         """A question for which there is no memory now is to come again; it is not answered without servers that are

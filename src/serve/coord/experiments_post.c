@@ -120,14 +120,15 @@ static bool differs_anywhere(struct coord_call *c, const struct fan *f, const st
 }
 
 /* Sends 409 where there is an experiment of that name, on whatever servers, of other traces. Of servers that do not
- * answer nothing is known. */
+ * answer nothing is known. True also when the client has gone: nothing is made then. */
 static bool reply_conflict(struct coord_call *c, const char *name, const struct own_trace *owners, size_t n)
 {
     struct fan f;
     struct experiments_all all = {.a = c->q->arena, .servers = c->n_servers};
     bool differs = false;
     experiments_ask(c, &f);
-    if (fan_wait(&f))
+    bool waits = fan_wait(&f);
+    if (waits)
         experiments_take(&f, &all);
     for (size_t i = 0; i < all.v.n && !differs; i++) {
         const struct joined_experiment *x = &all.v.v[i];
@@ -144,7 +145,7 @@ static bool reply_conflict(struct coord_call *c, const char *name, const struct 
     vec_free(&all.v);
     fan_end(&f);
     c->lacks.n = 0;
-    return differs;
+    return differs || !waits;
 }
 
 static void make(struct coord_call *c, const struct own_trace *owners, size_t n)
