@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: MIT
 """weft coordinate --cluster: nodes of a cluster are its servers. They appear, leave, die and come back by themselves,
 also at another address, and while the broker is started again; what lies elsewhere than it says is named."""
+import itertools
 import json
 import os
 import shutil
+import threading
 import time
 
 from cluster_of import Cluster, wait_for
@@ -140,6 +142,35 @@ class Found(Case):
         self.addCleanup(others.stop)
         self.assertIs(others.get("/identifier").json["cluster"], False)
         self.assertEqual(others.get("/cluster").status, 404)
+
+    def test_readers_do_not_wait_while_nodes_are_asked(self):
+        """One request waits for a node that does not answer; meanwhile others get what nodes said last."""
+        for host in HOSTS[:2]:
+            start(self.cluster, host)
+        many, told, moments, noticed = self.coordinator(), [], itertools.count(), threading.Event()
+
+        def state():
+            return {n["node"]: n["state"] for n in many.get("/cluster").json["nodes"]}.get("web")
+
+        def read():
+            while not noticed.is_set():
+                begin, now = next(moments), state()
+                told.append((begin, next(moments), now))
+                if now != "open":
+                    noticed.set()
+
+        wait_for("web is open", lambda: state() == "open")
+        self.cluster.nodes["web"].freeze()
+        readers = [threading.Thread(target=read) for _ in range(2)]
+        try:
+            for r in readers:
+                r.start()
+            for r in readers:
+                r.join()
+        finally:
+            self.cluster.nodes["web"].thaw()
+        asked, others = [t for t in told if t[2] != "open"], [t for t in told if t[2] == "open"]
+        self.assertTrue(any(a[0] < t[0] and t[1] < a[1] for a in asked for t in others), told[-4:])
 
     def test_broker(self):
         """Without it, and when it is there again, with or without what it kept, all stay; news come then."""

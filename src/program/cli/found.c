@@ -13,6 +13,8 @@
 #define WAIT_NS (2 * NS_PER_S)
 #define PATIENCE_NS (3 * NS_PER_S) /* timeout for nodes that do not answer */
 #define TOLD_NS (2 * NS_PER_S)     /* lifetime of the cached answer, so that many readers cause one query */
+#define LAST_NS (10 * NS_PER_S)    /* its lifetime while nodes are asked again */
+
 enum { LOOK_US = 20000 };
 
 /* Waits a moment for nodes, and notes if none has announced a server: the user may have started the coordinator first,
@@ -40,6 +42,7 @@ int cli_found_open(struct cli_cluster *c, struct cli_found *out, struct err *e)
 {
     *out = (struct cli_found){.cluster = c->name};
     pthread_mutex_init(&out->lock, NULL);
+    pthread_cond_init(&out->answered, NULL);
     int rc = cli_cluster_connect(c, "weft coordinate", false, &out->bus, e);
     if (!rc)
         rc = cluster_servers_watch(out->bus, c->name, &out->servers, e);
@@ -71,27 +74,41 @@ bool cli_found_list(void *arg, struct arena *a, struct coord_found **out, size_t
     return known;
 }
 
-/* Called with the lock held. */
+/* Called with the lock held; releases it while nodes are asked. */
 static void ask_nodes(struct cli_found *f)
 {
     struct cli_nodes nodes;
     struct text t = {.fd = -1};
-    f->problem = (struct err){0};
-    int rc = cli_nodes_ask(f->bus, f->cluster, PATIENCE_NS, &nodes, &f->problem);
+    struct err problem = {0};
+    int64_t begun_ns = time_monotonic_ns();
+    f->asking = true;
+    pthread_mutex_unlock(&f->lock);
+    int rc = cli_nodes_ask(f->bus, f->cluster, PATIENCE_NS, &nodes, &problem);
     if (!rc)
         cli_nodes_write_json(&nodes, &t);
     cli_nodes_close(&nodes);
+    pthread_mutex_lock(&f->lock);
     free(f->told);
     f->told = rc ? NULL : text_take(&t);
-    f->told_ns = time_monotonic_ns();
+    f->problem = problem;
+    f->told_ns = begun_ns;
+    f->asking = false;
+    pthread_cond_broadcast(&f->answered);
+}
+
+static bool is_older(const struct cli_found *f, int64_t age_ns)
+{
+    return !f->told_ns || time_monotonic_ns() - f->told_ns > age_ns;
 }
 
 int cli_found_tell(void *arg, struct text *out, struct err *e)
 {
     struct cli_found *f = arg;
     pthread_mutex_lock(&f->lock);
-    if (!f->told_ns || time_monotonic_ns() - f->told_ns > TOLD_NS)
+    if (!f->asking && is_older(f, TOLD_NS))
         ask_nodes(f);
+    while (f->asking && is_older(f, LAST_NS))
+        pthread_cond_wait(&f->answered, &f->lock);
     bool told = f->told != NULL;
     if (told)
         text_puts(out, f->told);
