@@ -17,6 +17,9 @@
 #include "bus/bus.h"
 #include "clock/clock.h"
 #include "cluster/cluster.h"
+#include "cluster/node_parts.h"
+#include "cluster/question.h"
+#include "cluster/report.h"
 #include "graph/graph.h"
 #include "index/index.h"
 #include "path/path.h"
@@ -512,6 +515,91 @@ static void namesake(void **state)
     cluster_node_stop(first.is);
 }
 
+/* ---- a part that is closed while the node still answers ---- */
+
+static struct {
+    char directory[sizeof top];
+    char told[4096]; /* the status that was asked for once the part was gone */
+} closing;
+
+static int open_sharer(
+    const void *options, const struct cluster_node_context *c, void **part, const char **directory, struct err *e)
+{
+    (void)options;
+    (void)c;
+    (void)e;
+    memcpy(closing.directory, top, sizeof top);
+    *directory = closing.directory;
+    *part = &closing;
+    return 0;
+}
+
+static int start_sharer(void *part, struct err *e)
+{
+    (void)part;
+    (void)e;
+    return 0;
+}
+
+static void close_sharer(void *part)
+{
+    char subject[CLUSTER_SUBJECT];
+    struct text question = {.fd = -1};
+    struct bus_reply reply = {0};
+    struct arena arena = {0};
+    struct report report = {0};
+    struct err e = {0};
+    (void)part;
+    memset(closing.directory, 0, sizeof closing.directory);
+    assert_int_equal(cluster_subject_of("closing", "a", subject, &e), 0);
+    cluster_question_begin(&question, CLUSTER_STATUS);
+    if (bus_ask(hub, subject, question.v, question.n, in_seconds(60), &reply))
+        fail_msg("%s", reply.text);
+    assert_int_equal(cluster_report_read(&arena, reply.data, reply.n, &report, &e), 0);
+    snprintf(closing.told, sizeof closing.told, "%s", report.disk.path);
+    bus_reply_free(&reply);
+    arena_fini(&arena);
+    text_fini(&question);
+}
+
+static bool list_nothing(void *part, struct cluster_share *out, int64_t *again_ns)
+{
+    (void)part;
+    (void)out;
+    *again_ns = in_seconds(60);
+    return false;
+}
+
+static void leave_at_once(void *part)
+{
+    (void)part;
+}
+
+static void hand_over_nothing(void *part, int64_t deadline_ns)
+{
+    (void)part;
+    (void)deadline_ns;
+}
+
+static void answers_while_parts_close(void **state)
+{
+    (void)state;
+    static const struct cluster_sharing sharing = {.open = open_sharer,
+        .start = start_sharer,
+        .close = close_sharer,
+        .list = list_nothing,
+        .stop_work = leave_at_once,
+        .hand_over = hand_over_nothing};
+    static const char *const none[] = {NULL};
+    struct cluster_node *n;
+    struct err e = {0};
+    struct cluster_node_options o = {.cluster = "closing", .name = "a", .traces = none, .sharing = &sharing};
+    if (cluster_node_start(hub, &o, &n, &e))
+        fail_msg("%s", e.text);
+    cluster_node_stop(n);
+    assert_string_equal(closing.told, top);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -523,6 +611,7 @@ int main(void)
         cmocka_unit_test(forgets_gaps),
         cmocka_unit_test(remembers_for_all),
         cmocka_unit_test(namesake),
+        cmocka_unit_test(answers_while_parts_close),
     };
     return cmocka_run_group_tests(tests, make_traces, drop_traces);
 }

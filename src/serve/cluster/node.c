@@ -295,7 +295,10 @@ static int open_parts(struct cluster_node *n, const struct cluster_node_options 
     n->of_mover = n->of_sharer = c;
     n->of_mover.changed = cluster_opener_on_moved;
     n->of_sharer.changed = on_assignment;
-    int rc = n->sharing ? n->sharing->open(o->sharing_options, &n->of_sharer, &n->sharer, &n->share_dir, e) : 0;
+    const char *share_dir = NULL;
+    int rc = n->sharing ? n->sharing->open(o->sharing_options, &n->of_sharer, &n->sharer, &share_dir, e) : 0;
+    if (!rc && share_dir)
+        n->share_dir = mem_strdup(share_dir); /* questions are answered after the sharer is closed */
     if (!rc && n->moving)
         rc = n->moving->open(o->moving_options, &n->of_mover, &n->mover, &n->receive_dir, e);
     return rc;
@@ -457,6 +460,7 @@ void cluster_node_stop(struct cluster_node *n)
     free(n->name);
     free(n->release);
     free(n->store);
+    free(n->share_dir);
     free(n);
 }
 

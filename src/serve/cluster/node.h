@@ -34,7 +34,8 @@ struct cluster_node {
     const struct cluster_moving *moving; /* NULL: none; the next one, too */
     const struct cluster_sharing *sharing;
     void *mover, *sharer;                    /* NULL: without that part */
-    const char *receive_dir, *share_dir;     /* directories of the parts, or NULL */
+    const char *receive_dir;                 /* directory of the mover, or NULL */
+    char *share_dir;                         /* directory of the sharer, or NULL: a copy, since it is closed earlier */
     struct cluster_node_context of_mover, of_sharer;
     atomic_uint_fast64_t questions;          /* number of questions received, without those about moves */
     pthread_t opener, *workers;
