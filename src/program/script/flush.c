@@ -14,9 +14,10 @@
 #include "script/spool.h"
 
 enum { BATCH_BYTES = 512 << 10, BATCH_LINES = 512, LOCK_WAIT_MS = 1000 };
-/* Limits for sending some along with a span that was just sent. */
+/* Limits for sending some along with a span that was just sent. No request begins with less time than `least_ns`, or
+ * than its usual timeout. */
 enum { SOME_BYTES = 64 << 10, SOME_LINES = 64 };
-static const int64_t some_ns = 500 * 1000000;
+static const int64_t some_ns = 500 * 1000000, least_ns = 200 * 1000000;
 
 /* Parts of a request. Every line is {"resourceSpans":[…]}; the contents of several brackets make one request. */
 static const char head[] = "{\"resourceSpans\":[", tail[] = "]}";
@@ -128,10 +129,10 @@ static int send_piece(struct flush *f, const char *path, struct err *e)
 static int flush_all(struct flush *f, struct err *e)
 {
     struct script_pieces pieces = {0};
-    int rc = script_spool_cut(f->settings, LOCK_WAIT_MS, e);
+    int rc = script_spool_cut(f->settings, true, LOCK_WAIT_MS, e);
     if (rc)
         return rc;
-    script_list_pieces(f->settings, &pieces);
+    script_list_pieces(f->settings, true, &pieces);
     for (size_t i = 0; i < pieces.list.n && !rc; i++) {
         char *path = mem_printf("%s/%s", f->settings->spool, pieces.list.v[i]);
         rc = send_piece(f, path, e);
@@ -217,11 +218,22 @@ static void keep_last_lines(struct end *end, size_t most)
     end->at = begin;
 }
 
+/* A request that ran out of less time than usual says nothing about the collector's health: the next span is sent. */
+static void note_failure(const struct flush *f, int64_t usual_ns, int64_t begun_ns)
+{
+    const int64_t given_ns = f->settings->timeout_ns;
+    if (!f->reply.status && given_ns < usual_ns && time_monotonic_ns() - begun_ns >= given_ns)
+        script_note_slow_collector(f->settings);
+    else
+        script_let_collector_rest(f->settings, f->reply.retry_after_ns);
+}
+
 /* Sends the last lines of a piece, and cuts them off, without rewriting the rest. Returns how many were sent; 0: none,
  * and *refused: they were too many for the collector to identify the invalid one. */
-static size_t send_end(struct flush *f, int fd, size_t most, bool *refused)
+static size_t send_end(struct flush *f, int fd, size_t most, int64_t usual_ns, bool *refused)
 {
     struct end end;
+    const int64_t begun_ns = time_monotonic_ns();
     size_t good, bad;
     *refused = false;
     if (!read_end(fd, &end))
@@ -232,7 +244,7 @@ static size_t send_end(struct flush *f, int fd, size_t most, bool *refused)
     free(end.data);
     *refused = sent == SCRIPT_REFUSED && several;
     if (sent == SCRIPT_LATER)
-        script_let_collector_rest(f->settings, f->reply.retry_after_ns);
+        note_failure(f, usual_ns, begun_ns);
     if (sent == SCRIPT_LATER || *refused || ftruncate(fd, end.from))
         return 0;
     f->out->damaged += bad;
@@ -250,10 +262,12 @@ static size_t send_some_of(struct flush *f, const char *path, size_t most, int64
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     some.settings = &quick;
     while (fd >= 0 && most && fstat(fd, &st) == 0 && st.st_size > 0) {
-        bool refused;
-        quick.timeout_ns = until_ns - time_monotonic_ns();
-        size_t n = quick.timeout_ns > 0 ? send_end(&some, fd, at_once < most ? at_once : most, &refused) : 0;
-        if (!n && !(quick.timeout_ns > 0 && refused))
+        bool refused = false;
+        const int64_t left_ns = until_ns - time_monotonic_ns(), usual_ns = f->settings->timeout_ns;
+        const bool enough = left_ns >= (usual_ns < least_ns ? usual_ns : least_ns);
+        quick.timeout_ns = left_ns < usual_ns ? left_ns : usual_ns;
+        size_t n = enough ? send_end(&some, fd, at_once < most ? at_once : most, usual_ns, &refused) : 0;
+        if (!n && !refused)
             most = 0;
         else if (!n)
             at_once = 1;
@@ -269,12 +283,9 @@ static size_t send_some_of(struct flush *f, const char *path, size_t most, int64
 /* Pieces, or what grows if there are none. */
 static void list_waiting(const struct script_settings *s, struct script_pieces *pieces)
 {
-    struct stat st;
-    char *grows = mem_printf("%s/spans.jsonl", s->spool);
-    script_list_pieces(s, pieces);
-    if (!pieces->list.n && stat(grows, &st) == 0 && st.st_size > 0 && !script_spool_cut(s, 0, NULL))
-        script_list_pieces(s, pieces);
-    free(grows);
+    script_list_pieces(s, false, pieces);
+    if (!pieces->list.n && script_spool_grows(s) && !script_spool_cut(s, false, 0, NULL))
+        script_list_pieces(s, false, pieces);
 }
 
 void script_spool_send_some(const struct script_settings *s)
@@ -283,8 +294,8 @@ void script_spool_send_some(const struct script_settings *s)
     struct flush f = {.settings = s, .out = &sent};
     struct script_pieces pieces = {0};
     struct err e = {0};
-    const int64_t until_ns = time_monotonic_ns() + (s->timeout_ns < some_ns ? s->timeout_ns : some_ns);
-    if (s->thrift || access(s->spool, F_OK))
+    const int64_t until_ns = time_monotonic_ns() + some_ns;
+    if (s->thrift || access(s->spool, F_OK) || script_collector_is_slow(s))
         return;
     list_waiting(s, &pieces);
     int fd = pieces.list.n ? begin_flushing(s, &sent.busy, &e) : -1;

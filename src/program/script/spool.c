@@ -16,7 +16,7 @@
 #include "script/pieces.h"
 #include "script/send.h"
 
-enum { LOCK_WAIT_MS = 1000, REST_S = 30, DAY_S = 24 * 3600, PIECES = 8, PATH_BYTES = 4096 };
+enum { LOCK_WAIT_MS = 1000, REST_S = 30, SLOW_S = 300, DAY_S = 24 * 3600, PIECES = 8, PATH_BYTES = 4096 };
 
 #define FILE_FLAGS (O_CREAT | O_CLOEXEC | O_NOFOLLOW)
 
@@ -68,11 +68,43 @@ static int lock(const struct script_settings *s, const char *name, int wait_ms)
     return fd;
 }
 
-/* ---- pieces of the spool: spans.jsonl grows, spans-TIME-PID.jsonl are whole ---- */
+/* ---- files of the spool: spans.HASH.jsonl grow, pieces spans-TIME-PID-HASH.jsonl are whole. HASH is of the endpoint
+ * that the spans were meant for; without an endpoint it is missing, and so is its separator. ---- */
 
-static void name_piece(char out[64])
+enum { NAME_BYTES = 96, HASH_BYTES = 24 };
+#define END ".jsonl"
+
+static uint64_t hash_endpoint(const struct script_settings *s)
 {
-    snprintf(out, 64, "spans-%020lld-%ld.jsonl", (long long)time_now_ns(), (long)getpid());
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (const char *c = s->endpoint; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
+    return hash;
+}
+
+/* "HASH", or "" without an endpoint. */
+static void read_hash(const struct script_settings *s, char out[HASH_BYTES])
+{
+    *out = '\0';
+    if (!s->only_kept)
+        snprintf(out, HASH_BYTES, "%016llx", (unsigned long long)hash_endpoint(s));
+}
+
+static void name_piece(const char *hash, char out[NAME_BYTES])
+{
+    snprintf(
+        out, NAME_BYTES, "spans-%020lld-%ld%s%s" END, (long long)time_now_ns(), (long)getpid(), *hash ? "-" : "", hash);
+}
+
+static void name_growing(const char *hash, char out[NAME_BYTES])
+{
+    snprintf(out, NAME_BYTES, "spans%s%s" END, *hash ? "." : "", hash);
+}
+
+static bool has_end(const char *s, const char *end)
+{
+    size_t n = strlen(s), n_end = strlen(end);
+    return n >= n_end && !strcmp(s + n - n_end, end);
 }
 
 /* Names are made so that this is by time. */
@@ -81,18 +113,26 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-void script_list_pieces(const struct script_settings *s, struct script_pieces *out)
+/* Names that begin and end so. */
+static void list_files(const struct script_settings *s, const char *begin, const char *end, struct script_pieces *out)
 {
     DIR *dir = opendir(s->spool);
-    for (struct dirent *d; dir && (d = readdir(dir)) != NULL;) {
-        size_t n = strlen(d->d_name);
-        if (!strncmp(d->d_name, "spans-", 6) && n > 12 && !strcmp(d->d_name + n - 6, ".jsonl"))
+    for (struct dirent *d; dir && (d = readdir(dir)) != NULL;)
+        if (!strncmp(d->d_name, begin, strlen(begin)) && has_end(d->d_name + strlen(begin) - 1, end))
             vec_push(&out->list, mem_strdup(d->d_name));
-    }
     if (dir)
         closedir(dir);
     if (out->list.n)
         qsort(out->list.v, out->list.n, sizeof *out->list.v, by_name);
+}
+
+void script_list_pieces(const struct script_settings *s, bool all, struct script_pieces *out)
+{
+    char hash[HASH_BYTES], end[NAME_BYTES] = END;
+    read_hash(s, hash);
+    if (!all && *hash)
+        snprintf(end, sizeof end, "-%s" END, hash);
+    list_files(s, "spans-", end, out);
 }
 
 void script_pieces_fini(struct script_pieces *p)
@@ -102,43 +142,78 @@ void script_pieces_fini(struct script_pieces *p)
     free(p->list.v);
 }
 
-/* The oldest pieces go, so that with what still grows to one piece the limit holds. */
-static void drop_oldest(const struct script_settings *s)
+/* Drops the oldest pieces, and then what grows for other endpoints, so that with this endpoint's growing file, of the
+ * size of a piece, the limit holds. The lock is held. */
+static void drop_oldest(const struct script_settings *s, const char *growing)
 {
-    struct script_pieces pieces = {0};
+    struct script_pieces files = {0};
     char path[PATH_BYTES];
     struct stat st;
     uint64_t total = 0, dropped = 0, most = s->spool_bytes - s->spool_bytes / PIECES;
-    script_list_pieces(s, &pieces);
-    for (size_t i = 0; i < pieces.list.n; i++)
-        if (path_in(s, pieces.list.v[i], path) && stat(path, &st) == 0)
+    list_files(s, "spans-", END, &files);
+    list_files(s, "spans.", END, &files); /* sorts after the pieces: '-' < '.' */
+    for (size_t i = 0; i < files.list.n; i++)
+        if (strcmp(files.list.v[i], growing) != 0 && path_in(s, files.list.v[i], path) && stat(path, &st) == 0)
             total += (uint64_t)st.st_size;
-    for (size_t i = 0; i < pieces.list.n && total > most; i++)
-        if (path_in(s, pieces.list.v[i], path) && stat(path, &st) == 0 && unlink(path) == 0) {
+    for (size_t i = 0; i < files.list.n && total > most; i++)
+        if (strcmp(files.list.v[i], growing) != 0 && path_in(s, files.list.v[i], path) && stat(path, &st) == 0 &&
+            unlink(path) == 0) {
             total -= (uint64_t)st.st_size;
             dropped += (uint64_t)st.st_size;
         }
     if (dropped)
         script_note(s, "%.200s is full: the oldest %llu bytes of spans are lost; weft-span flush sends what waits",
             s->spool, (unsigned long long)dropped);
-    script_pieces_fini(&pieces);
+    script_pieces_fini(&files);
+}
+
+static bool several_grow(const struct script_settings *s)
+{
+    struct script_pieces growing = {0};
+    list_files(s, "spans.", END, &growing);
+    const bool several = growing.list.n > 1;
+    script_pieces_fini(&growing);
+    return several;
 }
 
 /* A piece ends; the lock is held. */
-static void cut_piece(const struct script_settings *s)
+static void cut_piece(const struct script_settings *s, const char *growing)
 {
-    char from[PATH_BYTES], to[PATH_BYTES], name[64];
-    name_piece(name);
-    if (path_in(s, "spans.jsonl", from) && path_in(s, name, to))
+    char from[PATH_BYTES], to[PATH_BYTES], name[NAME_BYTES], hash[NAME_BYTES] = "";
+    const char *begin = growing + sizeof "spans." - 1;
+    if (strlen(begin) > sizeof END - 1)
+        snprintf(hash, sizeof hash, "%.*s", (int)(strlen(begin) - (sizeof END - 1)), begin);
+    hash[HASH_BYTES - 1] = '\0';
+    name_piece(hash, name);
+    if (path_in(s, growing, from) && path_in(s, name, to))
         rename(from, to);
 }
 
-int script_spool_cut(const struct script_settings *s, int wait_ms, struct err *e)
+bool script_spool_grows(const struct script_settings *s)
 {
+    char path[PATH_BYTES], hash[HASH_BYTES], name[NAME_BYTES];
+    struct stat st;
+    read_hash(s, hash);
+    name_growing(hash, name);
+    return path_in(s, name, path) && stat(path, &st) == 0 && st.st_size > 0;
+}
+
+int script_spool_cut(const struct script_settings *s, bool all, int wait_ms, struct err *e)
+{
+    struct script_pieces growing = {0};
+    char hash[HASH_BYTES], name[NAME_BYTES];
     int held = lock(s, "lock", wait_ms);
     if (held < 0)
         return err_sys(e, "%s/lock", s->spool);
-    cut_piece(s);
+    read_hash(s, hash);
+    name_growing(hash, name);
+    if (all)
+        list_files(s, "spans.", END, &growing);
+    else
+        cut_piece(s, name);
+    for (size_t i = 0; i < growing.list.n; i++)
+        cut_piece(s, growing.list.v[i]);
+    script_pieces_fini(&growing);
     close(held);
     return ERR_OK;
 }
@@ -174,14 +249,19 @@ static int append(int fd, const char *line, size_t n)
 
 static int add_locked(const struct script_settings *s, const char *line, size_t n)
 {
-    char path[PATH_BYTES];
+    char path[PATH_BYTES], hash[HASH_BYTES], growing[NAME_BYTES];
     struct stat st;
-    if (!path_in(s, "spans.jsonl", path))
+    read_hash(s, hash);
+    name_growing(hash, growing);
+    if (!path_in(s, growing, path))
         return -1;
-    if (stat(path, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size + n > s->spool_bytes / PIECES) {
-        cut_piece(s);
-        drop_oldest(s);
+    bool fresh = stat(path, &st) != 0;
+    if (!fresh && st.st_size > 0 && (uint64_t)st.st_size + n > s->spool_bytes / PIECES) {
+        cut_piece(s, growing);
+        fresh = true;
     }
+    if (fresh || several_grow(s))
+        drop_oldest(s, growing);
     int fd = open(path, O_RDWR | O_APPEND | FILE_FLAGS, 0600);
     if (fd < 0)
         return -1;
@@ -194,8 +274,9 @@ static int add_locked(const struct script_settings *s, const char *line, size_t 
 /* Adds the line without the lock, as a separate piece that becomes visible once it is complete. */
 static int add_alone(const struct script_settings *s, const char *line, size_t n)
 {
-    char name[64], temporary[80], from[PATH_BYTES], to[PATH_BYTES];
-    name_piece(name);
+    char name[NAME_BYTES], temporary[NAME_BYTES + 8], hash[HASH_BYTES], from[PATH_BYTES], to[PATH_BYTES];
+    read_hash(s, hash);
+    name_piece(hash, name);
     snprintf(temporary, sizeof temporary, "%s.new", name);
     if (!path_in(s, temporary, from) || !path_in(s, name, to))
         return -1;
@@ -229,12 +310,6 @@ int script_spool_add(const struct script_settings *s, const char *line, size_t n
 
 /* ---- tidying ---- */
 
-static bool has_end(const char *s, const char *end)
-{
-    size_t n = strlen(s), n_end = strlen(end);
-    return n > n_end && !strcmp(s + n - n_end, end);
-}
-
 /* Files of a part of the spool that end so ("": all) and were not touched for a day. */
 static void tidy(const struct script_settings *s, const char *below, const char *end)
 {
@@ -257,32 +332,29 @@ void script_spool_tidy(const struct script_settings *s)
     tidy(s, "last", "");
 }
 
-/* ---- paused collectors: an empty file each, whose modification time is the end of the pause ---- */
+/* ---- pauses of a collector: an empty file each, whose modification time is the end of the pause ---- */
 
-static bool rest_path(const struct script_settings *s, char out[PATH_BYTES])
+static bool pause_path(const struct script_settings *s, const char *which, char out[PATH_BYTES])
 {
     char name[64];
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    for (const char *c = s->endpoint; *c; c++)
-        hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
-    snprintf(name, sizeof name, "rests-%016llx", (unsigned long long)hash);
+    snprintf(name, sizeof name, "%s-%016llx", which, (unsigned long long)hash_endpoint(s));
     return path_in(s, name, out);
 }
 
-bool script_collector_rests(const struct script_settings *s)
+static bool is_paused(const struct script_settings *s, const char *which)
 {
     char path[PATH_BYTES];
     struct stat st;
-    return rest_path(s, path) && lstat(path, &st) == 0 && st.st_mtim.tv_sec > time_now_ns() / 1000000000 &&
-        st.st_mtim.tv_sec < time_now_ns() / 1000000000 + 3600; /* otherwise the clock was set back */
+    return pause_path(s, which, path) && lstat(path, &st) == 0 && st.st_mtim.tv_sec > time_now_ns() / 1000000000 &&
+        st.st_mtim.tv_sec < time_now_ns() / 1000000000 + 3600; /* else the clock was set back */
 }
 
-void script_let_collector_rest(const struct script_settings *s, int64_t ns)
+static void begin_pause(const struct script_settings *s, const char *which, int64_t ns)
 {
     char path[PATH_BYTES];
-    int64_t until_ns = time_now_ns() + (ns ? ns : (int64_t)REST_S * 1000000000);
+    int64_t until_ns = time_now_ns() + ns;
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = until_ns / 1000000000 + 1}};
-    if (script_spool_make(s, NULL, NULL) || !rest_path(s, path))
+    if (script_spool_make(s, NULL, NULL) || !pause_path(s, which, path))
         return;
     int fd = open(path, O_WRONLY | FILE_FLAGS, 0600);
     if (fd < 0)
@@ -291,10 +363,30 @@ void script_let_collector_rest(const struct script_settings *s, int64_t ns)
     close(fd);
 }
 
+bool script_collector_rests(const struct script_settings *s)
+{
+    return is_paused(s, "rests");
+}
+
+void script_let_collector_rest(const struct script_settings *s, int64_t ns)
+{
+    begin_pause(s, "rests", ns ? ns : (int64_t)REST_S * 1000000000);
+}
+
+bool script_collector_is_slow(const struct script_settings *s)
+{
+    return is_paused(s, "slow");
+}
+
+void script_note_slow_collector(const struct script_settings *s)
+{
+    begin_pause(s, "slow", (int64_t)SLOW_S * 1000000000);
+}
+
 void script_wake_collector(const struct script_settings *s)
 {
     char path[PATH_BYTES];
-    if (rest_path(s, path))
+    if (pause_path(s, "rests", path))
         unlink(path);
 }
 

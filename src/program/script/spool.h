@@ -18,13 +18,17 @@ void script_spool_tidy(const struct script_settings *);
 bool script_collector_rests(const struct script_settings *);
 void script_let_collector_rest(const struct script_settings *, int64_t ns);
 void script_wake_collector(const struct script_settings *);
+/* A collector that takes a span, but what waits not within the time for that: it gets none of it for a while, but by
+ * `flush`. */
+bool script_collector_is_slow(const struct script_settings *);
+void script_note_slow_collector(const struct script_settings *);
 
 struct script_flushed { uint64_t sent, refused, damaged; bool busy; };
 /* Sends the waiting spans, and removes those acknowledged, refused or damaged. Ends at the first batch that the
  * collector does not take: ERR_IO, and the rest stays. `busy`: another process is flushing, and nothing was done. */
 int script_spool_flush(const struct script_settings *, struct script_flushed *, struct err *);
 
-/* Sends a few waiting spans within half a second, after the collector has taken one. */
+/* Sends a few of the spans that wait for this endpoint, within half a second, once the collector has taken one. */
 void script_spool_send_some(const struct script_settings *);
 
 /* Sends the span, or spools it on failure. Never fails: losses are noted. Returns whether it was taken now. */
