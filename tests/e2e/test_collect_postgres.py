@@ -95,6 +95,33 @@ class Search(test_collect.Search):
                                                         "ON grp = number")[0][1] == "3"))
 
 
+class SearchAmongDropped(Case):
+    def test_cost(self):
+        """A search asks nothing about the numbers of spans that are gone."""
+        gone = 1000  # groups
+        with PostgresCollect("--keep", "none") as c:
+            c.send(made.of([made.made(f"{n:032x}", 1, attributes=[made.text("k", f"v{n}")]) for n in range(1, 9)]))
+            self.assertEqual(len(c.spans(f"{8:032x}")), 1)
+            self.assertEqual(c.stop(), 0)
+        c.ask(f"UPDATE spans SET number = number + {gone} * 8192; UPDATE about SET value = value + {gone} * 8192 WHERE "
+              f"key = 'next number'; UPDATE about SET value = {gone} WHERE key = 'next group'")
+        said = os.path.join(c.server.dir, "said")
+        begin = os.path.getsize(said)
+        c.ask("ALTER ROLE weft SET log_statement = 'all'")
+        try:
+            with PostgresCollect("--keep", "none", store=c.store) as c:
+                service, = c.data("/api/services")
+                found = c.data("/api/traces", service=service, tags=json.dumps({"k": "v3"}), start=0,
+                               end=int(time.time() * 1e6))
+                self.assertEqual([t["traceID"] for t in found], [f"{3:032x}"])
+        finally:
+            c.ask("ALTER ROLE weft RESET log_statement")
+        with open(said, encoding="utf-8") as f:
+            f.seek(begin)
+            asked = [line for line in f if "number >= $1" in line]
+        self.assertTrue(0 < len(asked) < 10, len(asked))
+
+
 class SearchInOlderStore(test_collect.Search):
     """Two thirds of the spans are of schema 1, and have neither numbers nor terms."""
     MANY = 400
@@ -138,6 +165,77 @@ class Dependencies(test_collect.Dependencies):
             left = self.left(c, spans)
             self.assertTrue(0 < len(left) < len(spans), len(left))
             self.compare(c, left, dice)
+
+    def test_calls_that_count_nothing(self):
+        """They leave no rows: an open span that ends with another begin."""
+        begin = self.BASE * 10**6
+        with self.collect() as c:
+            self.send(c, [("a", made.made("1" * 32, 1))])
+            for n in range(2, 6):
+                self.send(c, [("b", made.made("1" * 32, n, begin=begin, parent=1,
+                                              attributes=[made.text("weft.state", "open")]))])
+                self.assertTrue(c.until(lambda: c.ask("SELECT count(*) FROM spans_open") == [["1"]]))
+                self.send(c, [("b", made.made("1" * 32, n, begin=begin + 5 * 10**9 * n, parent=1, lasted=10**9))])
+            self.assertTrue(c.until(lambda: c.ask("SELECT sum(n) FROM calls WHERE width = 1") == [["4"]]))
+            self.assertEqual(c.ask("SELECT * FROM calls WHERE n = 0"), [])
+
+    def test_index_of_a_large_day(self):
+        """It is built while nothing else waits for it: spans come, and no collector is kept out. What a collector left
+        that was stopped meanwhile is built anew."""
+        with self.collect("--keep", "none") as c:
+            self.send(c, [("a", made.made("1" * 32, 1)), ("b", made.made("1" * 32, 2, parent=1))])
+            self.assertEqual(len(c.spans("1" * 32)), 2)
+            self.assertEqual(c.stop(), 0)
+        c.ask("INSERT INTO uncounted (day) SELECT day FROM days; DELETE FROM calls")
+        for index, in c.ask("SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND tablename = "
+                            "'spans_20231114' AND indexdef ~ '(parent|number).$'"):
+            c.ask(f"DROP INDEX {index}")
+        server, name = c.server, "holds_" + c.schema
+        for attempt in range(2):
+            # As long as a building of an index takes: writers are not in the way of it, but another one is.
+            with subprocess.Popen(
+                    [server.bin + "/psql", "-X", "-q", "-h", server.dir, "-U", "weft", "postgres", "-c",
+                     f"SET application_name = '{name}'; BEGIN; LOCK TABLE {c.schema}.spans_20231114 IN SHARE UPDATE "
+                     "EXCLUSIVE MODE; SELECT pg_sleep(3600)"],
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **server.place()) as holder:
+                waits = ("SELECT l.pid FROM pg_locks l JOIN pg_class t ON t.oid = l.relation WHERE NOT granted AND "
+                         f"t.relname = 'spans_20231114' AND relnamespace = '{c.schema}'::regnamespace")
+                try:
+                    self.assertTrue(c.until(lambda: c.ask("SELECT 1 FROM pg_stat_activity WHERE application_name = "
+                                                          f"'{name}' AND wait_event = 'PgSleep'")))
+                    with self.collect("--keep", "none", store=c.store) as c:
+                        self.assertTrue(c.until(lambda: c.ask(waits)))
+                        self.assertEqual(c.ask("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND "
+                                               f"classid = {0x77656674} AND pid IN ({waits})"), [])
+                        for n in range(3, 6):
+                            self.send(c, [("c", made.made("1" * 32, n + attempt * 3, parent=2))])
+                            self.assertEqual(len(c.spans("1" * 32)), n + attempt * 3)
+                        self.assertEqual(c.stop(), 0)
+                finally:
+                    c.ask(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}'")
+                    holder.wait()
+        with self.collect("--keep", "none", store=c.store) as c:
+            self.assertTrue(c.until(lambda: c.ask("SELECT * FROM uncounted") == []))
+            self.assertEqual(c.ask("SELECT sum(n) FROM calls WHERE width = 1"), [["7"]])
+            self.assertEqual((c.stop(), c.said), (0, ""))
+
+    def test_days_that_an_older_collector_dropped(self):
+        """What is told of them is skipped, and goes."""
+        with self.collect("--keep", "none") as c:
+            self.send(c, [("a", made.made("1" * 32, 1)), ("b", made.made("1" * 32, 2, parent=1))])
+            self.assertEqual(len(c.spans("1" * 32)), 2)
+            self.assertEqual(c.stop(), 0)
+        c.ask("INSERT INTO uncounted (day) VALUES (12345); INSERT INTO unnumbered VALUES (12345); INSERT INTO calls "
+              "VALUES (1, 5, 1, 2, 12345, 12345, 1)")
+        run = weft("spans", "stats", "--format", "json", "--service", "b", "--store", c.where)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        with self.collect("--keep", "none", store=c.store) as c:
+            self.assertTrue(c.until(lambda: c.ask("SELECT day FROM uncounted UNION SELECT day FROM unnumbered") == []))
+            self.assertEqual((c.stop(), c.said), (0, ""))
+        c.ask("INSERT INTO days (day, first_came, last_came, counts) VALUES (-1, 0, 0, true)")  # so that a day goes
+        with self.collect("--keep", "1d", store=c.store) as c:
+            self.assertTrue(c.until(lambda: c.ask("SELECT * FROM calls WHERE parent_day = 12345") == []))
+            self.assertEqual((c.stop(), c.said), (0, ""))
 
     def test_older_collector(self):
         """One of the release before, which counts nothing, adds nothing to a store that is counted."""
@@ -206,6 +304,44 @@ class Days(Case):
                   f"{long_ago}")
         with PostgresCollect("--keep", "1d", store=c.store) as c:
             self.assertTrue(c.until(lambda: len(c.spans(test_collect.TRACE)) == 1))
+
+
+    def test_parts_of_days_go_by_and_by(self):
+        """Each part in a transaction of its own; what follows is planned as usual."""
+        with PostgresCollect("--keep", "none") as c:
+            for k in range(0, 12000, 3000):
+                c.send(made.of([made.made(f"{k + n + 1:032x}", 1) for n in range(3000)]))
+            self.assertEqual(len(c.spans(f"{12000:032x}")), 1)
+            self.assertEqual(c.stop(), 0)
+        long_ago = int(time.time() * 1e9) - 9 * DAY
+        c.ask(f"UPDATE spans SET came = {long_ago} WHERE trace <> '{7:032x}'; UPDATE days SET first_came = {long_ago}; "
+              "CREATE TABLE deleted (by bigint, hashes text); CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql "
+              "AS $$ BEGIN INSERT INTO deleted VALUES (txid_current(), current_setting('enable_hashjoin')); RETURN "
+              "NULL; END $$; CREATE TRIGGER note AFTER DELETE ON spans_20231114 FOR EACH STATEMENT EXECUTE FUNCTION "
+              "note(); CREATE TRIGGER note AFTER DELETE ON terms FOR EACH STATEMENT EXECUTE FUNCTION note()")
+        with PostgresCollect("--keep", "1d", store=c.store) as c:
+            self.assertTrue(c.until(lambda: c.ask("SELECT trace FROM spans") == [["0" * 8 + "-0000-0000-0000-" +
+                                                                                  f"{7:012x}"]]))
+            self.assertTrue(c.until(lambda: c.ask("SELECT * FROM deleted WHERE hashes = 'on'")))
+            parts = c.ask("SELECT count(DISTINCT by) FROM deleted WHERE hashes = 'off'")
+            self.assertEqual(parts, [["3"]])
+            self.assertEqual((c.stop(), c.said), (0, ""))
+
+    def test_size_counts_terms(self):
+        now = int(time.time() * 1e9)
+        with PostgresCollect("--keep", "none") as c:
+            for days in (2, 1):
+                c.send(made.of([made.made(f"{days:032x}", n, begin=now - days * DAY, attributes=[
+                    made.text("k", os.urandom(500).hex())]) for n in range(1, 1000)]))
+                self.assertEqual(len(c.spans(f"{days:032x}")), 999)
+            size = int(c.ask("SELECT sum(pg_total_relation_size(inhrelid)) FROM pg_inherits WHERE inhparent = "
+                             "'spans'::regclass")[0][0])
+            self.assertEqual(c.stop(), 0)
+        c.ask("ALTER TABLE terms ALTER COLUMN spans SET STORAGE EXTERNAL; INSERT INTO terms SELECT 0, n, "
+              f"convert_to(repeat('x', 10000), 'UTF8') FROM generate_series(1, {size // 10000 + 1}) n")
+        with PostgresCollect("--keep-size", str(size * 3 // 2), store=c.store) as c:
+            self.assertTrue(c.until(lambda: len(c.spans(f"{2:032x}")) == 0))
+            self.assertEqual((len(c.spans(f"{1:032x}")), c.stop(), c.said), (999, 0, ""))
 
 
 class Away(Case):
@@ -350,7 +486,8 @@ class Away(Case):
             self.assertEqual(len(c.spans("d" * 32)), 1)  # reading goes on
             self.assertEqual(c.stop(), 0)
         with self.collect("--keep", "1s", store=store, schema=schema) as c:
-            self.assertTrue(c.until(lambda: c.ask("SELECT count(*) FROM texts WHERE text = 'new'") == [["1"]]))
+            self.assertTrue(c.until(lambda: c.ask("SELECT to_regclass('spans_20231114') IS NULL") == [["t"]]))
+            self.assertTrue(c.until(lambda: self.health(c)["waitingBytes"] == 0))
 
     def test_two_collectors(self):
         schema = self.server.new_schema()

@@ -431,6 +431,7 @@ void postgres_forget(struct postgres *p)
 static void postgres_close(struct span_store *s)
 {
     struct postgres *p = postgres_of(s);
+    postgres_index_stop(p);
     PQfinish(p->c);
     postgres_forget(p);
     vec_free(&p->new_operations);

@@ -59,6 +59,11 @@ struct postgres {
     bool caught_up;          /* nothing of an older store is to be counted */
     bool terms_are_whole;    /* of all whole groups up to the number `numbered` */
     int64_t numbered;
+    /* Of the day whose old spans are being deleted: which ones, and those of traces up to this one are gone. */
+    struct { bool any; int32_t day; int64_t since; uint8_t after[SPAN_TRACE_BYTES]; } removing;
+    struct postgres *indexer; /* that builds an index, or NULL: none is built now, and none before this time */
+    int64_t index_again_ns;
+    bool untidy;             /* days went since names and groups were tidied */
     unsigned doubtful;       /* batches to come that may bring what is there already */
     VEC(struct postgres_span) spans;
     struct arena arena;      /* of the batch */
@@ -135,27 +140,46 @@ int postgres_change(struct postgres *, struct err *e, const char *fmt, ...) __at
 #define POSTGRES_BY_INDEX \
     "SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)," \
     " set_config('enable_seqscan', 'off', true)"
-/* Before the batch is written: whether it may have calls, and such with spans that are there already. */
-struct postgres_calls { bool any, others; };
+#define POSTGRES_AS_USUAL \
+    "SELECT set_config(name, reset_val, true) FROM pg_settings" \
+    " WHERE name IN ('enable_hashjoin', 'enable_mergejoin', 'enable_seqscan')"
+/* Of rows with a `day`: an older collector drops days without the rows about them. */
+#define POSTGRES_HAS_TABLE "(day < 0 OR day IN (SELECT day FROM days))"
+/* Before the batch is written: whether it may have calls, and an array of its traces that have spans there already:
+ * text_fini(). */
+struct postgres_calls { bool any; size_t n_known; struct text known; };
 int postgres_calls_look(struct postgres *, struct postgres_calls *, struct err *e);
 /* The table `moved` is there: spans to be counted, while they are in their own tables, too: (day, trace, id, parent,
  * hash, service, begin). */
 int postgres_calls_moved(struct postgres *, struct err *e);
 /* The batch, into that. */
 int postgres_calls_copy(struct postgres *, struct err *e);
-/* Counts them as spans that came, or that are about to go; `moved` is empty then. others: with others as well. */
-int postgres_calls_count(struct postgres *, bool come, bool others, struct err *e);
-/* Before such spans of a table go; before a day goes. */
+/* Counts them as spans that came, or that are about to go; `moved` is empty then. With others as well: of all traces
+ * (calls NULL), or of the known ones. */
+int postgres_calls_count(struct postgres *, bool come, const struct postgres_calls *, struct err *e);
+/* Before such spans of a table go; before a day goes; what is left of days whose tables are gone. */
 int postgres_calls_remove(struct postgres *, struct err *e, const char *table, const char *condition);
 int postgres_calls_drop_day(struct postgres *, int32_t day, struct err *e);
+int postgres_calls_tidy(struct postgres *, struct err *e);
 int postgres_catch_up(struct span_store *, bool *more, struct err *e);
 int postgres_calls(struct span_store *, const struct database_time *, struct arena *, struct database_calls *,
     struct err *e);
+
+/* ---- postgres_index.c ---- */
+
+/* One is being built, or is to wait: nothing is to be asked now. */
+bool postgres_index_is_busy(struct postgres *);
+/* Begins to build what a day's table lacks, outside of a transaction. *whole: it lacks nothing. Fails, too, with what
+ * became of the last one. */
+int postgres_index_day(struct postgres *, const char *table, bool *whole, struct err *e);
+void postgres_index_stop(struct postgres *);
 
 /* ---- postgres_terms.c ---- */
 
 /* The number of the next span. */
 int postgres_next_number(struct postgres *, int64_t *out, struct err *e);
+/* The first group that was not written; no span below it is in a group that is not there. */
+int postgres_next_group(struct postgres *, int64_t *out, struct err *e);
 /* Numbers the spans of the batch. */
 int postgres_number_spans(struct postgres *, struct err *e);
 /* Some groups that are whole. *more: others are left; else it stays. */

@@ -28,13 +28,42 @@ static const char *const pairs[] = {
     PAIR "moved c JOIN spans p" ON_PARENT " WHERE NOT " MOVED("p") " AND " COUNTED,
     PAIR "moved p JOIN spans c" ON_PARENT " WHERE NOT " MOVED("c") " AND " COUNTED,
 };
+static const char *const of_known[] = {"", " AND c.trace = ANY ($1)", " AND p.trace = ANY ($1)"};
+
+/* Values of a key of `calls`. */
+enum { KEY = 6 };
+#define KEYS "width, bucket, parent, child, parent_day, child_day"
+
+/* Rows of keys that count nothing any more. */
+static int delete_zeros(struct postgres *p, const PGresult *keys, struct err *e)
+{
+    struct text columns[KEY];
+    struct postgres_values v = {0};
+    if (!PQntuples(keys))
+        return 0;
+    for (int k = 0; k < KEY; k++) {
+        postgres_array(&columns[k], POSTGRES_NUMBERS, (size_t)PQntuples(keys));
+        for (int i = 0; i < PQntuples(keys); i++)
+            postgres_array_number(&columns[k], postgres_number(keys, i, k));
+        postgres_put_array(&v, &columns[k]);
+    }
+    int rc = postgres_ask(p,
+        "DELETE FROM calls c USING unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],"
+        " $6::bigint[]) AS z (w, b, p, c, pd, cd) WHERE width = w AND bucket = b AND parent = z.p AND child = z.c"
+        " AND parent_day = pd AND child_day = cd AND n = 0",
+        &v, NULL, e);
+    for (int k = 0; k < KEY; k++)
+        text_fini(&columns[k]);
+    return rc;
+}
 
 /* Adds `by` for each pair. */
 static int count(struct postgres *p, const char *of_pairs, int by, const struct postgres_values *v, struct err *e)
 {
     struct text sql = {.fd = -1};
+    PGresult *zeros;
     text_printf(&sql,
-        "INSERT INTO calls (width, bucket, parent, child, parent_day, child_day, n)"
+        "WITH counted AS (INSERT INTO calls (" KEYS ", n)"
         " SELECT w, begin / 1000000000 / w, parent, child, parent_day, child_day, %d * count(*) FROM (%s) pairs,"
         " unnest('{",
         by, of_pairs);
@@ -42,9 +71,14 @@ static int count(struct postgres *p, const char *of_pairs, int by, const struct 
         text_printf(&sql, "%s%lld", i ? "," : "", (long long)call_widths_s[i]);
     text_puts(&sql,
         "}'::bigint[]) w WHERE begin >= 0 GROUP BY 1, 2, 3, 4, 5, 6"
-        " ON CONFLICT (width, bucket, parent, child, parent_day, child_day) DO UPDATE SET n = calls.n + excluded.n");
-    int rc = postgres_ask(p, text_cstr(&sql), v, NULL, e);
+        " ON CONFLICT (" KEYS ") DO UPDATE SET n = calls.n + excluded.n RETURNING *)"
+        " SELECT width, bucket, parent, child, parent_day::bigint, child_day::bigint FROM counted WHERE n = 0");
+    int rc = postgres_ask(p, text_cstr(&sql), v, &zeros, e);
     text_fini(&sql);
+    if (rc)
+        return rc;
+    rc = delete_zeros(p, zeros, e);
+    PQclear(zeros);
     return rc;
 }
 
@@ -57,12 +91,20 @@ int postgres_calls_moved(struct postgres *p, struct err *e)
     return rc ? rc : postgres_ask(p, "CREATE INDEX IF NOT EXISTS moved_by_id ON moved (trace, id)", NULL, NULL, e);
 }
 
-int postgres_calls_count(struct postgres *p, bool come, bool others, struct err *e)
+int postgres_calls_count(struct postgres *p, bool come, const struct postgres_calls *calls, struct err *e)
 {
+    const size_t n = !calls || calls->n_known ? 3 : 1;
     /* Few are looked up in tables of many: never by reading these as a whole. */
     int rc = postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
-    for (size_t i = 0; i < (others ? 3 : 1) && !rc; i++)
-        rc = count(p, pairs[i], come ? 1 : -1, NULL, e);
+    for (size_t i = 0; i < n && !rc; i++) {
+        struct postgres_values v = {0};
+        char sql[700];
+        const bool known = calls && i;
+        snprintf(sql, sizeof sql, "%s%s", pairs[i], known ? of_known[i] : "");
+        if (known)
+            postgres_put_array(&v, &calls->known);
+        rc = count(p, sql, come ? 1 : -1, &v, e);
+    }
     return rc ? rc : postgres_ask(p, "DELETE FROM moved", NULL, NULL, e);
 }
 
@@ -70,7 +112,8 @@ int postgres_calls_remove(struct postgres *p, struct err *e, const char *table, 
 {
     int rc = postgres_calls_moved(p, e);
     rc = rc ? rc : postgres_change(p, e, "INSERT INTO moved SELECT " ENDS " FROM %s WHERE %s", table, condition);
-    return rc ? rc : postgres_calls_count(p, false, true, e);
+    rc = rc ? rc : postgres_calls_count(p, false, NULL, e);
+    return rc ? rc : postgres_ask(p, POSTGRES_AS_USUAL, NULL, NULL, e);
 }
 
 int postgres_calls_drop_day(struct postgres *p, int32_t day, struct err *e)
@@ -78,6 +121,23 @@ int postgres_calls_drop_day(struct postgres *p, int32_t day, struct err *e)
     int rc = postgres_change(p, e, "DELETE FROM calls WHERE parent_day = %d OR child_day = %d", day, day);
     rc = rc ? rc : postgres_change(p, e, "DELETE FROM unnumbered WHERE day = %d", day);
     return rc || day < 0 ? rc : postgres_change(p, e, "DELETE FROM uncounted WHERE day = %d", day);
+}
+
+/* Of uncounted and unnumbered days. */
+static int drop_gone_days(struct postgres *p, struct err *e)
+{
+    int rc = postgres_ask(p, "DELETE FROM uncounted WHERE NOT " POSTGRES_HAS_TABLE, NULL, NULL, e);
+    return rc ? rc : postgres_ask(p, "DELETE FROM unnumbered WHERE NOT " POSTGRES_HAS_TABLE, NULL, NULL, e);
+}
+
+int postgres_calls_tidy(struct postgres *p, struct err *e)
+{
+    int rc = drop_gone_days(p, e);
+    return rc ? rc
+              : postgres_ask(p,
+                    "DELETE FROM calls WHERE (parent_day >= 0 AND parent_day NOT IN (SELECT day FROM days))"
+                    " OR (child_day >= 0 AND child_day NOT IN (SELECT day FROM days))",
+                    NULL, NULL, e);
 }
 
 /* ---- of a batch ---- */
@@ -107,6 +167,7 @@ static bool have_calls(const struct postgres *p)
 int postgres_calls_look(struct postgres *p, struct postgres_calls *out, struct err *e)
 {
     struct text traces;
+    *out = (struct postgres_calls){.known = {.fd = -1}};
     struct postgres_values v = {0};
     PGresult *r;
     size_t n = 0;
@@ -119,15 +180,16 @@ int postgres_calls_look(struct postgres *p, struct postgres_calls *out, struct e
     postgres_put_array(&v, &traces);
     int rc = postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
     rc = rc ? rc
-            : postgres_ask(p,
-                  "SELECT EXISTS (SELECT FROM unnest($1::uuid[]) t"
-                  " WHERE EXISTS (SELECT FROM spans s WHERE s.trace = t))",
+            : postgres_ask(p, "SELECT t FROM unnest($1::uuid[]) t WHERE EXISTS (SELECT FROM spans s WHERE s.trace = t)",
                   &v, &r, e);
     text_fini(&traces);
     if (rc)
         return rc;
-    out->others = PQntuples(r) && *PQgetvalue(r, 0, 0);
-    out->any = out->others || have_calls(p);
+    out->n_known = (size_t)PQntuples(r);
+    out->any = out->n_known || have_calls(p);
+    postgres_array(&out->known, POSTGRES_UUIDS, out->n_known);
+    for (int i = 0; i < PQntuples(r); i++)
+        postgres_array_item(&out->known, PQgetvalue(r, i, 0), (size_t)PQgetlength(r, i, 0));
     PQclear(r);
     return out->any ? postgres_calls_moved(p, e) : 0;
 }
@@ -177,13 +239,10 @@ static int next_uncounted(struct postgres *p, struct uncounted *out, bool *any, 
     return 0;
 }
 
-static int begin_day(struct postgres *p, int32_t day, const char *table, struct err *e)
+static int begin_day(struct postgres *p, int32_t day, struct err *e)
 {
-    int rc = postgres_change(p, e, "CREATE INDEX ON %s (trace, parent)", table);
-    rc = rc ? rc : postgres_change(p, e, "CREATE INDEX ON %s (number)", table);
-    return rc ? rc
-              : postgres_change(
-                    p, e, "UPDATE uncounted SET after = '00000000-0000-0000-0000-000000000000' WHERE day = %d", day);
+    return postgres_change(
+        p, e, "UPDATE uncounted SET after = '00000000-0000-0000-0000-000000000000' WHERE day = %d", day);
 }
 
 /* The next traces of a day. */
@@ -217,30 +276,61 @@ static int count_some(struct postgres *p, int32_t day, const char *table, struct
     return postgres_ask(p, sql, &v, NULL, e);
 }
 
+/* In a transaction. *lacks: the day to be counted next lacks indexes. */
+static int catch_up_some(struct postgres *p, bool indexed, struct uncounted *u, bool *more, bool *lacks, struct err *e)
+{
+    char table[32];
+    int rc = postgres_lock(p, e);
+    rc = rc ? rc : postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
+    rc = rc ? rc : drop_gone_days(p, e);
+    const int32_t day = u->day;
+    rc = rc ? rc : next_uncounted(p, u, more, e);
+    p->caught_up = !rc && !*more;
+    if (!rc && *more) {
+        *lacks = !u->begun && !(indexed && u->day == day);
+        postgres_day_table(u->day, table, sizeof table);
+        if (!*lacks)
+            rc = u->begun ? count_some(p, u->day, table, e) : begin_day(p, u->day, e);
+    }
+    if (p->caught_up) /* all tables have their indexes */
+        rc = rc ? rc : postgres_terms_catch_up(p, more, e);
+    return rc;
+}
+
+static int catch_up_once(
+    struct span_store *s, bool indexed, struct uncounted *u, bool *more, bool *lacks, struct err *e)
+{
+    struct postgres *p = postgres_of(s);
+    int rc = postgres_ask(p, "BEGIN", NULL, NULL, e);
+    if (rc)
+        return rc;
+    rc = catch_up_some(p, indexed, u, more, lacks, e);
+    rc = rc ? rc : postgres_ask(p, "COMMIT", NULL, NULL, e);
+    if (rc)
+        postgres_rollback(s);
+    return rc;
+}
+
 int postgres_catch_up(struct span_store *s, bool *more, struct err *e)
 {
     struct postgres *p = postgres_of(s);
     struct uncounted u = {0};
     char table[32];
+    bool lacks = false, whole = false;
     if (p->caught_up && p->terms_are_whole)
         return 0;
+    *more = false;
+    if (postgres_index_is_busy(p))
+        return 0;
     int rc = postgres_ready(p, e);
-    rc = rc ? rc : postgres_ask(p, "BEGIN", NULL, NULL, e);
-    if (rc)
+    rc = rc ? rc : catch_up_once(s, false, &u, more, &lacks, e);
+    if (rc || !lacks)
         return rc;
-    rc = postgres_lock(p, e);
-    rc = rc ? rc : postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
-    rc = rc ? rc : next_uncounted(p, &u, more, e);
-    p->caught_up = !rc && !*more;
-    if (!rc && *more) {
-        postgres_day_table(u.day, table, sizeof table);
-        rc = u.begun ? count_some(p, u.day, table, e) : begin_day(p, u.day, table, e);
-    }
-    if (p->caught_up) /* all tables have their indexes */
-        rc = rc ? rc : postgres_terms_catch_up(p, more, e);
-    rc = rc ? rc : postgres_ask(p, "COMMIT", NULL, NULL, e);
-    if (rc)
-        postgres_rollback(s);
+    postgres_day_table(u.day, table, sizeof table);
+    rc = postgres_index_day(p, table, &whole, e);
+    if (!rc && whole)
+        return catch_up_once(s, true, &u, more, &lacks, e);
+    *more = false; /* not before the index is there */
     return rc;
 }
 
@@ -333,8 +423,9 @@ static int add_all_uncounted(
     struct postgres *p, const struct database_time *t, struct arena *arena, struct database_calls *out, struct err *e)
 {
     PGresult *r;
-    int rc = postgres_ask(
-        p, p->version < 2 ? "SELECT day::bigint FROM days" : "SELECT day::bigint FROM uncounted", NULL, &r, e);
+    int rc = postgres_ask(p,
+        p->version < 2 ? "SELECT day::bigint FROM days" : "SELECT day::bigint FROM uncounted WHERE " POSTGRES_HAS_TABLE,
+        NULL, &r, e);
     if (rc)
         return rc;
     for (int i = 0; i < PQntuples(r) && !rc; i++) {

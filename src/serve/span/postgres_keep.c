@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* PostgreSQL: letting go. Whole days go with their tables, and so their space does. */
+/* PostgreSQL: letting go. Whole days go with their tables, and so their space does. Each call does one step, in a
+ * transaction of its own: what is done stays done, and writers have their turn in between. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,9 @@
 
 /* Spans of one day that came long after the others keep it; so long the others wait for it. */
 static const int64_t wait_for_day_ns = 2 * 86400 * NS_PER_S, hour_ns = 3600 * NS_PER_S;
-enum { PAGE_BYTES = 8192, LOCK_MS = 2000, STATEMENT_S = 600 };
+enum { PAGE_BYTES = 8192, LOCK_MS = 2000, STATEMENT_S = 600, SPANS_AT_ONCE = 5000 };
+/* A step: nothing was to be done; others may follow at once; none should. */
+enum step { NOTHING, STEP, LAST_STEP };
 
 struct kept_day {
     int32_t day;
@@ -34,10 +37,18 @@ static int read_days(struct postgres *p, struct kept_days *out, struct err *e)
     return rc;
 }
 
-static int read_sizes(struct postgres *p, struct kept_days *days, uint64_t *all, struct err *e)
+/* Of days, and of what is kept about them. */
+static int read_sizes(struct postgres *p, struct kept_days *days, uint64_t *all, uint64_t *about, struct err *e)
 {
-    int rc = 0;
+    PGresult *sizes;
+    int rc = postgres_ask(p,
+        "SELECT pg_total_relation_size('calls') + pg_total_relation_size('groups') + pg_total_relation_size('terms')",
+        NULL, &sizes, e);
+    if (rc)
+        return rc;
     *all = 0;
+    *about = (uint64_t)postgres_number(sizes, 0, 0);
+    PQclear(sizes);
     for (size_t i = 0; i < days->v.n && !rc; i++) {
         struct postgres_values v = {0};
         PGresult *r;
@@ -55,6 +66,13 @@ static int read_sizes(struct postgres *p, struct kept_days *days, uint64_t *all,
     return rc;
 }
 
+/* Other collectors learn that numbers or tables are gone. */
+static int change_generation(struct postgres *p, struct err *e)
+{
+    p->untidy = true;
+    return postgres_ask(p, "UPDATE about SET value = value + 1 WHERE key = 'generation'", NULL, NULL, e);
+}
+
 /* All of a day. Those two that are always there become empty. */
 static int drop_day(struct postgres *p, int32_t day, struct err *e)
 {
@@ -62,19 +80,67 @@ static int drop_day(struct postgres *p, int32_t day, struct err *e)
     postgres_day_table(day, table, sizeof table);
     int rc = postgres_calls_drop_day(p, day, e);
     rc = rc ? rc : postgres_change(p, e, "%s TABLE %s", day < 0 ? "TRUNCATE" : "DROP", table);
-    return rc ? rc : postgres_change(p, e, "DELETE FROM days WHERE day = %d", day);
+    rc = rc ? rc : postgres_change(p, e, "DELETE FROM days WHERE day = %d", day);
+    return rc ? rc : change_generation(p, e);
 }
 
-/* What came before a time, of a day that has more. */
+static void write_trace(const uint8_t trace[SPAN_TRACE_BYTES], char out[2 * SPAN_TRACE_BYTES + 1])
+{
+    for (size_t i = 0; i < SPAN_TRACE_BYTES; i++)
+        snprintf(out + 2 * i, 3, "%02x", trace[i]);
+}
+
+/* The last trace of the next part. *more: others follow it. */
+static int find_part(
+    struct postgres *p, const char *table, const char *after, uint8_t last[SPAN_TRACE_BYTES], bool *more, struct err *e)
+{
+    char sql[300];
+    PGresult *r;
+    snprintf(sql, sizeof sql,
+        "SELECT trace FROM %s WHERE trace > '%s' AND came < %lld ORDER BY trace OFFSET %d LIMIT 1", table, after,
+        (long long)p->removing.since, SPANS_AT_ONCE);
+    int rc = postgres_ask(p, sql, NULL, &r, e);
+    if (rc)
+        return rc;
+    *more = PQntuples(r) && PQgetlength(r, 0, 0) == SPAN_TRACE_BYTES;
+    memset(last, 0xff, SPAN_TRACE_BYTES);
+    if (*more)
+        memcpy(last, PQgetvalue(r, 0, 0), SPAN_TRACE_BYTES);
+    PQclear(r);
+    return 0;
+}
+
+/* A part of what came before a time, of a day that has more: by traces, whose index is there. */
 static int delete_from_day(struct postgres *p, int32_t day, int64_t since_ns, struct err *e)
 {
-    char table[32], old[48];
+    char table[32], after[2 * SPAN_TRACE_BYTES + 1], to[2 * SPAN_TRACE_BYTES + 1], old[200];
+    uint8_t last[SPAN_TRACE_BYTES];
+    bool more;
+    if (!p->removing.any || p->removing.day != day) {
+        memset(&p->removing, 0, sizeof p->removing);
+        p->removing.any = true;
+        p->removing.day = day;
+        p->removing.since = since_ns;
+    }
     postgres_day_table(day, table, sizeof table);
-    snprintf(old, sizeof old, "came < %lld", (long long)since_ns);
-    int rc = postgres_calls_remove(p, e, table, old);
+    write_trace(p->removing.after, after);
+    int rc = postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
+    rc = rc ? rc : find_part(p, table, after, last, &more, e);
+    if (rc)
+        return rc;
+    write_trace(last, to);
+    snprintf(
+        old, sizeof old, "trace > '%s' AND trace <= '%s' AND came < %lld", after, to, (long long)p->removing.since);
+    rc = postgres_calls_remove(p, e, table, old);
+    rc = rc ? rc : postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
     rc = rc ? rc : postgres_change(p, e, "DELETE FROM %s WHERE %s", table, old);
-    return rc ? rc
-              : postgres_change(p, e, "UPDATE days SET first_came = %lld WHERE day = %d", (long long)since_ns, day);
+    rc = rc ? rc : postgres_ask(p, POSTGRES_AS_USUAL, NULL, NULL, e);
+    memcpy(p->removing.after, last, sizeof last); /* forgotten if the transaction fails */
+    if (rc || more)
+        return rc;
+    rc = postgres_change(p, e, "UPDATE days SET first_came = %lld WHERE day = %d", (long long)p->removing.since, day);
+    p->removing.any = false;
+    return rc ? rc : change_generation(p, e);
 }
 
 /* A day that alone is too large: the last part of it, which came last, in a new table. */
@@ -103,7 +169,8 @@ static int shorten_day(struct postgres *p, const struct kept_day *d, double shar
                   old, (long long)page);
     rc = rc ? rc : postgres_change(p, e, "DROP TABLE %s", old);
     rc = rc ? rc : postgres_attach_day(p, d->day, table, e);
-    return rc ? rc : postgres_change(p, e, "UPDATE days SET first_came = %lld WHERE day = %d", (long long)cut, d->day);
+    rc = rc ? rc : postgres_change(p, e, "UPDATE days SET first_came = %lld WHERE day = %d", (long long)cut, d->day);
+    return rc ? rc : change_generation(p, e);
 }
 
 /* Names and origins that no span there can have: nothing that came since they were told last is there. */
@@ -122,51 +189,51 @@ static int tidy(struct postgres *p, struct err *e)
                   "DELETE FROM texts WHERE NOT EXISTS (SELECT FROM operations WHERE service = number)"
                   " AND NOT EXISTS (SELECT FROM operations WHERE name = number)",
                   NULL, NULL, e);
-    rc = rc ? rc : postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
+    rc = rc ? rc : postgres_calls_tidy(p, e);
     rc = rc ? rc : postgres_terms_tidy(p, e);
-    return rc ? rc : postgres_ask(p, "UPDATE about SET value = value + 1 WHERE key = 'generation'", NULL, NULL, e);
+    rc = rc ? rc : change_generation(p, e);
+    p->untidy = rc != 0;
+    return rc;
 }
 
-static int drop_old(struct postgres *p, const struct kept_days *days, int64_t since_ns, bool *changed, struct err *e)
+static int drop_old(struct postgres *p, const struct kept_days *days, int64_t since_ns, enum step *done, struct err *e)
 {
-    int rc = 0;
-    for (size_t i = 0; i < days->v.n && !rc; i++) {
+    for (size_t i = 0; i < days->v.n; i++) {
         const struct kept_day *d = &days->v.v[i];
+        const bool begun = p->removing.any && p->removing.day == d->day;
+        *done = STEP;
         if (d->last < since_ns)
-            rc = drop_day(p, d->day, e);
-        else if (d->first < since_ns - wait_for_day_ns)
-            rc = delete_from_day(p, d->day, since_ns, e);
-        else
-            continue;
-        *changed = true;
+            return drop_day(p, d->day, e);
+        if (begun || d->first < since_ns - wait_for_day_ns)
+            return delete_from_day(p, d->day, since_ns, e);
     }
-    return rc;
+    *done = NOTHING;
+    return 0;
 }
 
-/* The days that came first, but for the last one, of which there is more than what may be: of that three quarters. */
-static int drop_most(struct postgres *p, struct kept_days *days, uint64_t most_bytes, bool *changed, struct err *e)
+/* The day that came first, or of the last one what is more than three quarters of what may be. Space of calls and terms
+ * is used again, and not freed: it counts as half of what may be at most, or days would go for it without end. */
+static int drop_most(struct postgres *p, struct kept_days *days, uint64_t most_bytes, enum step *done, struct err *e)
 {
-    uint64_t all;
-    int rc = read_days(p, days, e);
-    rc = rc ? rc : read_sizes(p, days, &all, e);
-    for (size_t i = 0; i < days->v.n && !rc && all > most_bytes; i++) {
-        const struct kept_day *d = &days->v.v[i];
-        bool last = i + 1 == days->v.n;
-        *changed = true;
-        if (last)
-            return shorten_day(p, d, 0.75 * (double)most_bytes / (double)all, e);
-        rc = drop_day(p, d->day, e);
-        all -= (uint64_t)d->bytes;
-    }
-    return rc;
+    uint64_t all, about;
+    int rc = read_sizes(p, days, &all, &about, e);
+    if (rc)
+        return rc;
+    most_bytes -= about < most_bytes / 2 ? about : most_bytes / 2;
+    if (!days->v.n || all <= most_bytes)
+        return 0;
+    const bool last = days->v.n == 1;
+    *done = last ? LAST_STEP : STEP;
+    return last ? shorten_day(p, &days->v.v[0], 0.75 * (double)most_bytes / (double)all, e)
+                : drop_day(p, days->v.v[0].day, e);
 }
 
 int postgres_keep(struct span_store *s, int64_t since_ns, uint64_t most_bytes, bool *more, struct err *e)
 {
-    (void)more; /* days go as a whole */
     struct postgres *p = postgres_of(s);
     struct kept_days days = {0};
-    bool changed = false;
+    enum step done = NOTHING;
+    *more = false;
     int rc = postgres_ready(p, e);
     rc = rc ? rc : postgres_ask(p, "BEGIN", NULL, NULL, e);
     if (rc)
@@ -177,13 +244,16 @@ int postgres_keep(struct span_store *s, int64_t since_ns, uint64_t most_bytes, b
     rc = rc ? rc : postgres_change(p, e, "SET LOCAL statement_timeout = '%ds'", STATEMENT_S);
     p->patience_ns = (STATEMENT_S + 5) * NS_PER_S;
     rc = rc ? rc : read_days(p, &days, e);
-    rc = rc ? rc : drop_old(p, &days, since_ns, &changed, e);
-    rc = rc || !most_bytes ? rc : drop_most(p, &days, most_bytes, &changed, e);
-    rc = rc || !changed ? rc : tidy(p, e);
+    rc = rc ? rc : drop_old(p, &days, since_ns, &done, e);
+    rc = rc || done || !most_bytes ? rc : drop_most(p, &days, most_bytes, &done, e);
+    rc = rc || done || !p->untidy ? rc : tidy(p, e);
     rc = rc ? rc : postgres_ask(p, "COMMIT", NULL, NULL, e);
     p->patience_ns = 0;
-    if (rc)
+    if (rc) {
+        p->removing.any = false;
         postgres_rollback(s);
+    }
+    *more = !rc && done == STEP;
     vec_free(&days.v);
     return rc;
 }

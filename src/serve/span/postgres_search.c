@@ -53,25 +53,23 @@ static int by_newest(const void *a, const void *b)
     return x->last != y->last ? (x->last > y->last ? -1 : 1) : (x->from < y->from) - (x->from > y->from);
 }
 
+/* A number below the next group to be written, but in no group, is that of a span that is gone. */
 static int read_groups(struct postgres_search *r, struct err *e)
 {
     PGresult *rows;
-    int64_t from = 0, next = 0;
+    int64_t next = 0, group = 0;
     int rc = postgres_next_number(r->store, &next, e);
-    rc = rc ? rc
-            : postgres_ask(r->store, "SELECT number, first, last, longest FROM groups ORDER BY number", NULL, &rows, e);
+    rc = rc ? rc : postgres_next_group(r->store, &group, e);
+    rc = rc ? rc : postgres_ask(r->store, "SELECT number, first, last, longest FROM groups", NULL, &rows, e);
     if (rc)
         return rc;
     for (int i = 0; i < PQntuples(rows); i++) {
         const int64_t begin = postgres_number(rows, i, 0) * TERM_GROUP, last = postgres_number(rows, i, 2);
-        if (begin > from)
-            add_rest(r, from, begin);
-        from = begin + TERM_GROUP;
         if (postgres_number(rows, i, 1) < r->q.end_ns && last >= r->q.begin_ns &&
             postgres_number(rows, i, 3) >= r->q.least_ns)
-            vec_push(&r->pieces, ((struct piece){WRITTEN, last, begin, from, 0}));
+            vec_push(&r->pieces, ((struct piece){WRITTEN, last, begin, begin + TERM_GROUP, 0}));
     }
-    add_rest(r, from, next);
+    add_rest(r, group * TERM_GROUP, next);
     PQclear(rows);
     return 0;
 }
@@ -79,7 +77,7 @@ static int read_groups(struct postgres_search *r, struct err *e)
 static int read_old_days(struct postgres_search *r, struct err *e)
 {
     PGresult *rows;
-    int rc = postgres_ask(r->store, "SELECT day::bigint FROM unnumbered", NULL, &rows, e);
+    int rc = postgres_ask(r->store, "SELECT day::bigint FROM unnumbered WHERE " POSTGRES_HAS_TABLE, NULL, &rows, e);
     if (rc)
         return rc;
     for (int i = 0; i < PQntuples(rows); i++) {

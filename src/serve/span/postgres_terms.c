@@ -127,6 +127,11 @@ int postgres_next_number(struct postgres *p, int64_t *out, struct err *e)
     return read_about(p, "next number", out, e);
 }
 
+int postgres_next_group(struct postgres *p, int64_t *out, struct err *e)
+{
+    return read_about(p, "next group", out, e);
+}
+
 int postgres_number_spans(struct postgres *p, struct err *e)
 {
     struct postgres_values v = {0};
@@ -149,7 +154,7 @@ int postgres_terms_catch_up(struct postgres *p, bool *more, struct err *e)
 {
     int64_t next = 0, group = 0;
     int rc = postgres_next_number(p, &next, e);
-    rc = rc ? rc : read_about(p, "next group", &group, e);
+    rc = rc ? rc : postgres_next_group(p, &group, e);
     for (int i = 0; i < GROUPS_AT_ONCE && !rc && group < next / TERM_GROUP; i++)
         rc = write_group(p, group++, e);
     rc = rc ? rc : postgres_change(p, e, "UPDATE about SET value = %lld WHERE key = 'next group'", (long long)group);
@@ -163,13 +168,16 @@ int postgres_terms_catch_up(struct postgres *p, bool *more, struct err *e)
 
 int postgres_terms_tidy(struct postgres *p, struct err *e)
 {
-    static const char *const gone[] = {
-        "DELETE FROM groups WHERE NOT EXISTS (SELECT FROM uncounted WHERE after IS NULL) AND NOT EXISTS (SELECT FROM"
-        " spans s WHERE s.number >= groups.number * 8192 AND s.number < (groups.number + 1) * 8192)",
-        "DELETE FROM terms WHERE NOT EXISTS (SELECT FROM groups WHERE number = grp)"};
-    int rc = 0;
-    _Static_assert(TERM_GROUP == 8192, "as it is written above");
-    for (size_t i = 0; i < 2 && !rc; i++)
-        rc = postgres_ask(p, gone[i], NULL, NULL, e);
-    return rc;
+    _Static_assert(TERM_GROUP == 8192, "as it is written below");
+    int rc = postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
+    rc = rc ? rc
+            : postgres_ask(p,
+                  "DELETE FROM groups WHERE NOT EXISTS (SELECT FROM uncounted WHERE after IS NULL) AND NOT EXISTS"
+                  " (SELECT FROM spans s WHERE s.number >= groups.number * 8192"
+                  " AND s.number < (groups.number + 1) * 8192)",
+                  NULL, NULL, e);
+    rc = rc ? rc : postgres_ask(p, POSTGRES_AS_USUAL, NULL, NULL, e);
+    return rc
+        ? rc
+        : postgres_ask(p, "DELETE FROM terms WHERE NOT EXISTS (SELECT FROM groups WHERE number = grp)", NULL, NULL, e);
 }

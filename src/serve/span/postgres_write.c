@@ -431,7 +431,7 @@ static int merge_open(struct postgres *p, bool come, struct err *e)
         rc = postgres_ask(p,
             "INSERT INTO moved SELECT day, trace, id, parent, hash, service, begin FROM spans_open s WHERE " IS_OUTDONE,
             NULL, NULL, e);
-    rc = rc || !are ? rc : postgres_calls_count(p, false, true, e);
+    rc = rc || !are ? rc : postgres_calls_count(p, false, NULL, e);
     rc = rc || !are ? rc : postgres_ask(p, "DELETE FROM spans_open s WHERE " IS_OUTDONE, NULL, NULL, e);
     if (!rc && come)
         rc = postgres_ask(p,
@@ -505,10 +505,12 @@ static int write_spans(struct postgres *p, const struct days *days, struct err *
     struct postgres_calls calls;
     int rc = postgres_calls_look(p, &calls, e);
     rc = rc ? rc : write_rows(p, days, e);
-    if (rc < 0 || !calls.any)
-        return rc < 0 ? rc : 0;
-    rc = rc ? 0 : postgres_calls_copy(p, e);
-    return rc ? rc : postgres_calls_count(p, true, calls.others, e);
+    if (!rc && calls.any)
+        rc = postgres_calls_copy(p, e);
+    if (rc >= 0 && calls.any)
+        rc = postgres_calls_count(p, true, &calls, e);
+    text_fini(&calls.known);
+    return rc < 0 ? rc : 0;
 }
 
 /* ---- the transaction ---- */
