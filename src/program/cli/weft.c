@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The program weft: verbs over traces run here, all others in weft-net. */
+/* The program weft: verbs over traces run here, and `span`, which starts weft-span; all others run in weft-net. */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -11,7 +11,7 @@
 #include "cli/threads.h"
 
 static const struct cli_verb *const local_verbs[] = {&verb_info, &verb_events, &verb_index, &verb_flows, &verb_threads,
-    &verb_sync, &verb_critpath, &verb_requests, &verb_verify};
+    &verb_sync, &verb_critpath, &verb_requests, &verb_verify, &verb_span};
 
 /* ---- parts of these verbs that ask a cluster: weft-net reads the arguments again ---- */
 
