@@ -92,7 +92,8 @@ class Made(Case):
                 if case in READ_ON:
                     self.assertEqual(run.code, READ_ON[case], run)
                     continue
-                harmless = "by the specification: none" in content(case, "error.txt")
+                # weft reports packets whose time runs back, as in CTF 1.8: they are sorted, and their clock was set.
+                harmless = "by the specification: none" in content(case, "error.txt") and not case.startswith("d37")
                 self.assertEqual(run.text, expected, run)
                 self.assertEqual(run.code, 0 if harmless else 3, run)
 
