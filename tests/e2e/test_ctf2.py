@@ -219,6 +219,45 @@ class Written(Case):
                 self.assertEqual(self.ok("events", trace, "--where", where).text, lines[which])
 
 
+def event(payload, number=0, **more):
+    return dict({"type": "event-record-class", "id": number, "name": "e%d" % number, "payload-field-class": payload},
+                **more)
+
+
+def number(length, order="little-endian", *roles, **more):
+    return dict({"type": "fixed-length-unsigned-integer", "length": length, "byte-order": order},
+                **({"roles": list(roles)} if roles else {}), **more)
+
+
+def variant(origin, path, **options):
+    return {"type": "variant", "selector-field-location": {"origin": origin, "path": path},
+            "options": [{"name": name, "selector-field-ranges": [[i, i]], "field-class": fc}
+                        for i, (name, fc) in enumerate(options.items())]}
+
+
+def blob(origin, path):
+    return {"type": "dynamic-length-blob", "length-field-location": {"origin": origin, "path": path}}
+
+
+class Odd(Case):
+    """What a tracer may declare, but none does."""
+
+    def trace(self, *objects, stream=b""):
+        return write(os.path.join(scratch(), "t"), fragments(PREAMBLE, *objects), s=stream)
+
+    def test_filter_behind_deep_structures(self):
+        """Names far down do not end up in the path of what comes behind them."""
+        deep = U8
+        for i in range(100):
+            deep = structure(**{"deep%d" % i: deep})
+        real = {"type": "fixed-length-floating-point-number", "length": 32, "byte-order": "little-endian"}
+        lists = {"type": "static-length-array", "length": 2, "element-field-class": structure(d=deep)}
+        payload = structure(a=structure(d=deep, l=lists, f=real))
+        trace = self.trace({"type": "data-stream-class"}, event(payload), stream=b"\1\2\3\0\0\0\x3f")
+        self.assertEqual(self.ok("events", trace, "--where", "a.f == 0.5").text.count("f = 0.5"), 1)
+        self.assertEqual(self.ok("events", trace, "--where", "a.f == 0.25").text, "")
+
+
 class Recorded(Case):
     @classmethod
     def setUpClass(cls):

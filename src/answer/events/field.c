@@ -83,6 +83,8 @@ void event_field_bind(const struct ctf_event_class *cls, const char *path, struc
 
 /* ---- walking ---- */
 
+enum { MOST_LEVELS = 32 }; /* what is nested deeper is not looked at */
+
 struct field_walk {
     const char *want;
     struct expr_value *out;
@@ -91,13 +93,15 @@ struct field_walk {
         size_t length;
         bool is_list, is_optional;
         uint64_t next;
-    } level[32];
+    } level[MOST_LEVELS];
     char path[512];
 };
 
-/* Appends the item's own step to the path of its container; returns the new length. */
+/* Appends the item's own step to the path of its container, whose level is kept; returns the new length. */
 static size_t add_step(struct field_walk *w, const struct ctf_value *v)
 {
+    if (w->depth > MOST_LEVELS)
+        return 0;
     size_t at = w->depth ? w->level[w->depth - 1].length : 0;
     if (at + 32 >= sizeof w->path || (w->depth && w->level[w->depth - 1].is_optional))
         return at;
@@ -112,8 +116,8 @@ static size_t add_step(struct field_walk *w, const struct ctf_value *v)
 static void walk_begin(void *arg, const struct ctf_value *v)
 {
     struct field_walk *w = arg;
-    size_t n = add_step(w, v);
-    if (w->depth < sizeof w->level / sizeof *w->level) {
+    if (w->depth < MOST_LEVELS) {
+        size_t n = add_step(w, v);
         w->level[w->depth].length = n;
         w->level[w->depth].is_list = v->type->kind == CTF_ARRAY || v->type->kind == CTF_SEQUENCE;
         w->level[w->depth].is_optional = v->type->is_optional;
@@ -143,7 +147,7 @@ static const char *keep_text(const char *s, size_t *n)
 static void walk_leaf(void *arg, const struct ctf_value *v)
 {
     struct field_walk *w = arg;
-    if (w->depth > sizeof w->level / sizeof *w->level)
+    if (w->depth > MOST_LEVELS)
         return;
     size_t n = add_step(w, v);
     w->path[n] = '\0';
