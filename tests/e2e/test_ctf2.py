@@ -257,6 +257,58 @@ class Odd(Case):
         self.assertEqual(self.ok("events", trace, "--where", "a.f == 0.5").text.count("f = 0.5"), 1)
         self.assertEqual(self.ok("events", trace, "--where", "a.f == 0.25").text, "")
 
+    def test_reference_by_way_of_the_event_header(self):
+        """A length in the event header, whose place depends on the packet's context."""
+        header = structure(v=variant("packet-context", ["sel"], a=structure(n=U8),
+                                     b=structure(n=number(16, "big-endian"))))
+        stream = {"type": "data-stream-class", "packet-context-field-class": structure(sel=U8),
+                  "event-record-header-field-class": header}
+        payload = structure(b=blob("event-record-header", ["v", "n"]), x=U8, t={
+            "type": "null-terminated-string", "encoding": "utf-16le"})
+        trace = self.trace(stream, event(payload), stream=b"\1" + b"\0\2\xaa\xbb\7\0\0" + b"\0\1\xcc\x09a\0\0\0")
+        lines = ['e0: { sel = 1 }, { b = { aa bb }, x = 7, t = "" }\n',
+                 'e0: { sel = 1 }, { b = { cc }, x = 9, t = "a" }\n']
+        self.assertEqual(self.ok("events", trace).text, "".join(lines))
+        self.assertEqual(self.ok("events", trace, "--where", "x == 9").text, lines[1])
+        self.assertEqual(self.ok("events", trace, "--where", "t == 'a'").text, lines[1])
+
+    def test_event_of_half_a_gigabyte(self):
+        """Where its header lies is counted in 32 bits."""
+        stream = {"type": "data-stream-class", "event-record-common-context-field-class": structure(
+            n=number(32), b=blob("event-record-common-context", ["n"]))}
+        trace = self.trace(stream, event(structure(a=U8)), stream=(1 << 29).to_bytes(4, "little"))
+        os.truncate(os.path.join(trace, "s"), (1 << 29) + 5)
+        run = weft("events", trace, "--where", "a == 0")
+        self.assertEqual((run.code, run.text), (1, ""), run)
+        self.assertIn("an event of a kind that cannot be read", run.message)
+
+    def test_byte_orders_of_neighbours(self):
+        """The last byte of an event may hold the first bits of the next one, in its byte order."""
+        header = structure(id=number(4, "little-endian", "event-record-class-id"))
+        payload = structure(a=number(4), b=number(16, "big-endian", alignment=1))
+        stream = {"type": "data-stream-class", "event-record-header-field-class": header}
+        trace = self.trace(stream, event(payload), stream=b"\x50\x01\x02\x60\x03\x04")
+        self.assertEqual(self.ok("events", trace).text,
+                         "e0: { a = 5, b = 258 }\ne0: { a = 6, b = 772 }\n")
+        stream = {"type": "data-stream-class", "event-record-header-field-class": structure(
+            id=number(8, "little-endian", "event-record-class-id"))}
+        trace = self.trace(stream, event(structure(a=number(4))), event(structure(b=number(4, "big-endian")), 1),
+                           stream=b"\0\x15\0")
+        run = self.partly("events", trace)
+        self.assertEqual(run.text, "e0: { a = 5 }\n")
+        self.assertIn("the byte order of bit fields changes within a byte", run.message)
+
+    def test_long_heads(self):
+        """What events refer to there is looked up for each of them."""
+        for context, stream in (
+                (structure(n={"type": "variable-length-unsigned-integer"}), b"\x80" * 600 + b"\0"),
+                (structure(t={"type": "null-terminated-string", "encoding": "utf-16le"}), b"a\0" * 300 + b"\0\0")):
+            trace = self.trace({"type": "data-stream-class", "packet-context-field-class": context},
+                               event(structure(a=U8)), stream=stream + b"\1")
+            run = weft("events", trace)
+            self.assertEqual((run.code, run.text), (1, ""), run)
+            self.assertIn("take more than 512 bytes", run.message)
+
 
 class Recorded(Case):
     @classmethod

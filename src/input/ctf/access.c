@@ -178,6 +178,7 @@ static void walk_init(struct field_walk *w, const struct ctf_event *ev, const st
     w->run.data = ev->data;
     w->run.end = UINT64_MAX / 2;
     w->run.slots = w->slots;
+    memset(w->slots, 0, sizeof w->slots);
     w->run.seen = 0;
     w->run.cycles = 0;
     w->run.unset = 0;
@@ -198,11 +199,12 @@ static uint64_t scope_start(struct field_walk *w, enum ctf_scope scope)
     uint64_t pos = 0;
     if (scope == CTF_PACKET_HEADER)
         return 0;
-    if ((l->packet_slots || scope == CTF_PACKET_CONTEXT) && p->packet_header)
+    bool packet_slots = l->packet_slots || (scope == CTF_EVENT_HEADER && p->header_refers);
+    if ((packet_slots || scope == CTF_PACKET_CONTEXT) && p->packet_header)
         pos = ctf_program_run(p->packet_header, &w->run, 0);
     if (scope == CTF_PACKET_CONTEXT || CTF_RUN_FAILED(pos))
         return pos;
-    if (l->packet_slots && p->packet_context)
+    if (packet_slots && p->packet_context)
         ctf_program_run(p->packet_context, &w->run, pos);
     if (scope == CTF_EVENT_HEADER)
         return ev->payload_bits - ev->header_back;
@@ -348,7 +350,6 @@ static uint64_t walk_leaf(struct field_walk *w, const struct ctf_type *t, const 
             convert(w, t, w->ev->data + (pos >> 3), value.len + 1, &value);
     } else if (t->kind == CTF_WIDE) {
         end = pos + (uint64_t)t->size_bits;
-        w->text.n = 0;
         if (v)
             wide_bits(&w->text, t, w->ev->data, pos, false);
         value.s = w->text.v;

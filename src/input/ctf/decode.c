@@ -348,6 +348,8 @@ static __attribute__((noinline)) bool slow_event(struct ctf_decoder *d, uint64_t
         return stop(d, CTF_RUN_FAILED(end) ? CTF_RUN_STOPPED(end) : CTF_STOP_CUT);
     if (end == d->pos)
         return stop(d, CTF_STOP_EMPTY);
+    if (r->payload - start > UINT32_MAX)
+        return stop(d, CTF_STOP_UNREADABLE);
     out->data = d->data;
     out->cls = cls;
     out->payload_bits = r->payload;

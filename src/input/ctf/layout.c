@@ -110,11 +110,21 @@ static unsigned orders_in(const struct ctf_type *t)
     }
 }
 
-static bool is_mixed(const struct ctf_type *const scopes[CTF_SCOPES])
+static unsigned orders_of(const struct ctf_type *const scopes[CTF_SCOPES])
 {
     unsigned orders = 0;
     for (int i = 0; i < CTF_SCOPES; i++)
         orders |= orders_in(scopes[i]);
+    return orders;
+}
+
+/* The last field of an event may share a byte with the next event's first one, of any class. */
+static bool is_mixed(const struct ctf_stream_class *sc, const struct ctf_type *packet_header)
+{
+    unsigned orders = orders_of((const struct ctf_type *[CTF_SCOPES]){
+        packet_header, sc->packet_context, sc->event_header, sc->event_context, NULL, NULL});
+    for (size_t i = 0; i < sc->n && orders != 3; i++)
+        orders |= orders_in(sc->sorted[i]->scope[CTF_EVENT_CONTEXT]) | orders_in(sc->sorted[i]->scope[CTF_PAYLOAD]);
     return orders == 3;
 }
 
@@ -345,6 +355,55 @@ static bool has_loop(const struct ctf_type *t, int32_t clock)
     case CTF_SEQUENCE:
         return t->u.list.element->size_bits < 0 || is_read(t->u.list.element, true, clock) ||
             has_loop(t->u.list.element, clock);
+    case CTF_INT:
+    case CTF_ENUM: return ctf_type_bits(t)->is_leb;
+    case CTF_STRING: return text_unit_bits(t) > 8;
+    default: return false;
+    }
+}
+
+uint64_t ctf_type_slots(const struct ctf_type *t)
+{
+    uint64_t slots = 0;
+    if (!t)
+        return 0;
+    switch (t->kind) {
+    case CTF_INT:
+    case CTF_ENUM: {
+        uint32_t slot = t->slot ? t->slot : ctf_type_bits(t)->slot;
+        return slot && slot < CTF_SLOTS ? (uint64_t)1 << slot : 0;
+    }
+    case CTF_STRUCT:
+    case CTF_VARIANT:
+        for (uint32_t i = 0; i < t->n; i++)
+            slots |= ctf_type_slots(t->u.fields[i].type);
+        return slots;
+    case CTF_ARRAY:
+    case CTF_SEQUENCE: return ctf_type_slots(t->u.list.element);
+    default: return 0;
+    }
+}
+
+/* Does a length or a tag in it refer to one of the slots? */
+static bool refers_to(const struct ctf_type *t, uint64_t slots)
+{
+    if (!t)
+        return false;
+    switch (t->kind) {
+    case CTF_VARIANT:
+        if (t->tag && t->tag->slot < CTF_SLOTS && slots >> t->tag->slot & 1)
+            return true;
+        __attribute__((fallthrough));
+    case CTF_STRUCT:
+        for (uint32_t i = 0; i < t->n; i++)
+            if (refers_to(t->u.fields[i].type, slots))
+                return true;
+        return false;
+    case CTF_SEQUENCE: {
+        const struct ctf_ref *length = t->u.list.length;
+        return (length && length->slot < CTF_SLOTS && slots >> length->slot & 1) || refers_to(t->u.list.element, slots);
+    }
+    case CTF_ARRAY: return refers_to(t->u.list.element, slots);
     default: return false;
     }
 }
@@ -353,9 +412,12 @@ struct ctf_stream_plan *ctf_stream_plan_compile(
     struct arena *a, const struct ctf_stream_class *sc, const struct ctf_type *packet_header)
 {
     struct ctf_stream_plan *p = arena_new(a, struct ctf_stream_plan, 1);
-    bool mixed = is_mixed((const struct ctf_type *[CTF_SCOPES]){
-        packet_header, sc->packet_context, sc->event_header, sc->event_context, NULL, NULL});
+    bool mixed = is_mixed(sc, packet_header);
     p->sc = sc;
+    p->mixed = mixed;
+    p->packet_slots = ctf_type_slots(packet_header) | ctf_type_slots(sc->packet_context);
+    p->event_slots = ctf_type_slots(sc->event_header);
+    p->header_refers = refers_to(sc->event_header, p->packet_slots);
     p->readable = true;
     p->long_heads = has_loop(packet_header, sc->clock) || has_loop(sc->packet_context, sc->clock);
     if (packet_header &&
@@ -425,7 +487,7 @@ static struct ctf_entry entry_of(const struct ctf_event_class *ec, int32_t clock
     for (int i = 0; i < 3; i++)
         if (scopes[i] && is_read(scopes[i], false, clock))
             return e;
-    if (is_mixed(ec->scope))
+    if (orders_of(ec->scope) == 3)
         return e;
     if (!fixed_size(scopes, &align, &pre, &size) || pre % 8 || size % 8 || align > 64 || pre / 8 > UINT16_MAX ||
         size / 8 >= CTF_ENTRY_PROGRAM)
@@ -438,44 +500,19 @@ static struct ctf_entry entry_of(const struct ctf_event_class *ec, int32_t clock
     return e;
 }
 
-static bool slot_in(const struct ctf_type *t, uint32_t slot)
+static void note_slots(struct ctf_layout *l, const struct ctf_event_class *ec)
 {
-    if (!t)
-        return false;
-    switch (t->kind) {
-    case CTF_INT:
-    case CTF_ENUM: return t->slot == slot || ctf_type_bits(t)->slot == slot;
-    case CTF_STRUCT:
-    case CTF_VARIANT:
-        for (uint32_t i = 0; i < t->n; i++)
-            if (slot_in(t->u.fields[i].type, slot))
-                return true;
-        return false;
-    case CTF_ARRAY:
-    case CTF_SEQUENCE: return slot_in(t->u.list.element, slot);
-    default: return false;
+    for (int i = CTF_STREAM_EVENT_CONTEXT; i < CTF_SCOPES; i++) {
+        l->packet_slots |= refers_to(ec->scope[i], l->plan->packet_slots);
+        l->header_slots |= refers_to(ec->scope[i], l->plan->event_slots);
     }
-}
-
-static void note_slots(struct ctf_layout *l, const struct ctf_event_class *ec, const struct ctf_op *ops, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        bool reads = ops[i].code == CTF_OP_VARIANT ||
-            ((ops[i].code == CTF_OP_LIST || ops[i].code == CTF_OP_LOOP || ops[i].code == CTF_OP_TEXT) &&
-                ops[i].counted);
-        if (!reads)
-            continue;
-        if (slot_in(ec->scope[CTF_PACKET_HEADER], ops[i].slot) || slot_in(ec->scope[CTF_PACKET_CONTEXT], ops[i].slot))
-            l->packet_slots = true;
-        if (slot_in(ec->scope[CTF_EVENT_HEADER], ops[i].slot))
-            l->header_slots = true;
-    }
+    l->packet_slots |= l->header_slots && l->plan->header_refers;
 }
 
 static const struct ctf_op *compile_event(
     struct arena *a, struct ctf_layout *l, const struct ctf_event_class *ec, int32_t clock)
 {
-    struct layout_compiler c = {.arena = a, .scope = CTF_PAYLOAD, .clock = clock, .mixed = is_mixed(ec->scope)};
+    struct layout_compiler c = {.arena = a, .scope = CTF_PAYLOAD, .clock = clock, .mixed = l->plan->mixed};
     if (ec->scope[CTF_STREAM_EVENT_CONTEXT])
         compile(&c, ec->scope[CTF_STREAM_EVENT_CONTEXT], 0);
     if (ec->scope[CTF_EVENT_CONTEXT])
@@ -483,7 +520,7 @@ static const struct ctf_op *compile_event(
     emit(&c, CTF_OP_PAYLOAD)->align = ec->scope[CTF_PAYLOAD] ? ec->scope[CTF_PAYLOAD]->align_bits - 1 : 0;
     if (ec->scope[CTF_PAYLOAD])
         compile(&c, ec->scope[CTF_PAYLOAD], 0);
-    note_slots(l, ec, c.ops.v, c.ops.n);
+    note_slots(l, ec);
     return finish(&c);
 }
 

@@ -75,7 +75,8 @@ struct ctf_layout {
     const struct ctf_stream_plan *plan;
     const struct ctf_op *ops;    /* contexts and payload, from the end of the header; NULL: the class cannot be read */
     struct ctf_entry entry;
-    bool packet_slots;       /* lengths or tags refer to numbers in the packet's header or context */
+    bool packet_slots;       /* lengths or tags refer to numbers in the packet's header or context, maybe by way of
+                              * the event header */
     bool header_slots;       /* … in the event header */
 };
 
@@ -90,7 +91,9 @@ struct ctf_stream_plan {
     const struct ctf_stream_class *sc;
     const struct ctf_op *packet_header, *packet_context, *event_header; /* NULL: none */
     bool readable;           /* false: a header that cannot be compiled */
-    bool long_heads;         /* packet header or context has a list whose elements must be read one by one */
+    bool long_heads;         /* packet header or context has what must be read byte by byte, or element by element */
+    bool header_refers;      /* lengths or tags in the event header refer to numbers in the packet's scopes */
+    bool mixed;              /* bit fields of both byte orders, in any scope of any class, may share a byte */
     uint8_t kind;            /* enum ctf_header_kind */
     bool big_endian;
     bool has_begin, has_seq, has_discarded; /* what the packet context holds */
@@ -102,6 +105,7 @@ struct ctf_stream_plan {
     const struct ctf_event_class *only; /* the class of all events when the header has no id; or NULL */
     struct ctf_entry *table;
     uint32_t table_n, table_cap;
+    uint64_t packet_slots, event_slots; /* bit per slot of a number in the packet's scopes, in the event header */
 };
 
 enum { CTF_TABLE_MAX = 65536 };  /* ids below have a table entry; others are searched for */
@@ -117,6 +121,9 @@ struct ctf_stream_plan *ctf_stream_plan_compile(struct arena *, const struct ctf
 
 /* Finds out of which kind the event header is (layout_header.c). */
 void ctf_plan_header(struct ctf_stream_plan *);
+
+/* Bit per slot of the numbers in a type, which may be NULL. */
+uint64_t ctf_type_slots(const struct ctf_type *);
 
 /* The mask, in bytes, of an alignment of whole bytes. */
 static inline uint8_t ctf_byte_mask(uint32_t align_bits)

@@ -284,8 +284,8 @@ static const char *const head_texts[] = {
     [HEAD_STREAM] = "the metadata declare no such stream",
     [HEAD_SIZE] = "the packet's sizes make no sense",
     [HEAD_LONG] =
-        "the packet's header and context take more than 512 bytes, with elements of any size in a list: each event "
-        "would take too long",
+        "the packet's header and context take more than 512 bytes, with a list, text or integer of any size that must "
+        "be read byte by byte: each event would take too long",
     [HEAD_UNREADABLE] = "the metadata declare a packet header that cannot be read",
 };
 
