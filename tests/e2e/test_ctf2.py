@@ -298,6 +298,12 @@ class Odd(Case):
         self.assertEqual(run.text, "e0: { a = 5 }\n")
         self.assertIn("the byte order of bit fields changes within a byte", run.message)
 
+    def test_head_that_nothing_can_mend(self):
+        context = structure(sel=U8, v=variant("packet-context", ["sel"], a=U8))
+        stream = {"type": "data-stream-class", "packet-context-field-class": context}
+        run = weft("events", self.trace(stream, event(structure(a=U8)), stream=b"\7\0\0\0"))
+        self.assertIn("cannot be read: a variant's tag selects none of its options; 4 bytes skipped", run.message)
+
     def test_long_heads(self):
         """What events refer to there is looked up for each of them."""
         for context, stream in (

@@ -290,9 +290,7 @@ bool ctf_decoder_open(
         pos = ctf_program_run(plan->packet_context, r, pos);
     if (CTF_RUN_FAILED(pos) || !plan->readable) {
         d->pos = d->end = d->last_start = 0;
-        d->stop = !plan->readable                  ? CTF_STOP_UNREADABLE
-            : CTF_RUN_STOPPED(pos) == CTF_STOP_TAG ? CTF_STOP_CUT
-                                                   : CTF_RUN_STOPPED(pos);
+        d->stop = plan->readable ? CTF_RUN_STOPPED(pos) : CTF_STOP_UNREADABLE;
         return false;
     }
     d->pos = pos;

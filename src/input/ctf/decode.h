@@ -27,6 +27,7 @@ enum ctf_stop {
      * byte orders in one byte */
     CTF_STOP_MISSING, CTF_STOP_TEXT, CTF_STOP_WIDE, CTF_STOP_ORDER
 };
+const char *ctf_stop_text(enum ctf_stop); /* what is wrong; not of NONE and UNKNOWN_ID */
 /* Runs a program from bit `pos`. Returns the bit behind, or CTF_RUN_STOP of what stopped it (CUT: it does not fit
  * before `end`, TAG: a tag selects nothing). */
 uint64_t ctf_program_run(const struct ctf_op *ops, struct ctf_run *r, uint64_t pos);

@@ -13,10 +13,21 @@ struct packet_head {
     uint64_t instance_id, packet_bits, content_bits; /* content_bits <= packet_bits; both cut to the file */
     bool has_instance, cut, unclosed, last;          /* last: no size given, the packet is the rest of the file */
     bool uuid_differs;
+    enum ctf_stop why; /* of HEAD_BAD */
     struct ctf_decoder d;
 };
 
-enum head_error { HEAD_OK, HEAD_CUT, HEAD_MAGIC, HEAD_UUID, HEAD_STREAM, HEAD_SIZE, HEAD_UNREADABLE, HEAD_LONG };
+enum head_error {
+    HEAD_OK,
+    HEAD_CUT,
+    HEAD_MAGIC,
+    HEAD_UUID,
+    HEAD_STREAM,
+    HEAD_SIZE,
+    HEAD_UNREADABLE,
+    HEAD_LONG,
+    HEAD_BAD
+};
 
 static const struct ctf_stream_plan *plan_of(const struct ctf_trace *t, const struct ctf_run *r)
 {
@@ -60,6 +71,13 @@ static enum head_error head_sizes(struct packet_head *h, uint64_t room_bits)
     return h->content_bits < h->d.pos ? HEAD_SIZE : HEAD_OK;
 }
 
+/* More bytes mend only what does not fit. */
+static enum head_error head_failed(struct packet_head *h, enum ctf_stop why)
+{
+    h->why = why;
+    return why == CTF_STOP_CUT ? HEAD_CUT : why == CTF_STOP_UNREADABLE ? HEAD_UNREADABLE : HEAD_BAD;
+}
+
 /* What events refer to in their packet's head is looked up for each of them: where that means reading a list element by
  * element, the list must be short, or a file of a few MB takes hours. */
 enum { LONG_HEAD_BYTES = 512 };
@@ -73,8 +91,9 @@ static enum head_error head_read_within(
     struct ctf_run r = {.data = data, .end = end, .slots = slots};
     const struct ctf_metadata *md = &t->pieces.v[f->piece].md;
     memset(h, 0, offsetof(struct packet_head, d));
-    if (t->packet_header && CTF_RUN_FAILED(ctf_program_run(t->packet_header, &r, 0)))
-        return HEAD_CUT;
+    uint64_t behind = t->packet_header ? ctf_program_run(t->packet_header, &r, 0) : 0;
+    if (CTF_RUN_FAILED(behind))
+        return head_failed(h, CTF_RUN_STOPPED(behind));
     if (r.seen & 1u << CTF_ROLE_MAGIC && (uint32_t)r.values[CTF_ROLE_MAGIC] != 0xC1FC1FC1)
         return HEAD_MAGIC;
     if (r.seen & 1u << CTF_ROLE_UUID && md->has_uuid && !(r.values[CTF_ROLE_UUID] & 7))
@@ -88,7 +107,7 @@ static enum head_error head_read_within(
         return HEAD_STREAM;
     h->d.cycles = 0;
     if (!ctf_decoder_open(&h->d, h->plan, data, end, end))
-        return h->d.stop == CTF_STOP_UNREADABLE ? HEAD_UNREADABLE : HEAD_CUT;
+        return head_failed(h, h->d.stop);
     if (h->plan->long_heads && h->d.pos > LONG_HEAD_BYTES * 8)
         return HEAD_LONG;
     return head_sizes(h, room);
@@ -287,6 +306,7 @@ static const char *const head_texts[] = {
         "the packet's header and context take more than 512 bytes, with a list, text or integer of any size that must "
         "be read byte by byte: each event would take too long",
     [HEAD_UNREADABLE] = "the metadata declare a packet header that cannot be read",
+    [HEAD_BAD] = "the packet's header or context cannot be read",
 };
 
 /* The table of packets may take as much memory as the file has bytes, and this much in any case: beyond, packets are
@@ -347,9 +367,10 @@ void ctf_packets_scan(struct ctf_trace *t, uint32_t file)
         f->scanned = f->map.size;
         if (he != HEAD_OK) {
             uint64_t bad = offset;
+            const char *why = he == HEAD_BAD ? ctf_stop_text(h.why) : "";
             bool more = resync(t, f, &offset, &h);
-            ctf_problem_add(&t->problems, "%s: byte %llu: %s; %llu bytes skipped", f->path, (unsigned long long)bad,
-                head_texts[he], (unsigned long long)((more ? offset : f->map.size) - bad));
+            ctf_problem_add(&t->problems, "%s: byte %llu: %s%s%s; %llu bytes skipped", f->path, (unsigned long long)bad,
+                head_texts[he], *why ? ": " : "", why, (unsigned long long)((more ? offset : f->map.size) - bad));
             if (!more)
                 return;
         }

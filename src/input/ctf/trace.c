@@ -269,13 +269,8 @@ static void time_problem(const struct ctf_trace *t, const struct ctf_packet *p, 
             (unsigned long long)p->offset, (unsigned long long)n, n == 1 ? one : many);
 }
 
-void ctf_packet_problem(
-    const struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_decoder *d, struct ctf_problems *out)
+const char *ctf_stop_text(enum ctf_stop why)
 {
-    time_problem(t, p, d->back, "events are earlier than the event before them; they stay where they were recorded",
-        "event is earlier than the event before it; it stays where it was recorded", out);
-    time_problem(t, p, d->unfit, "events have times that 64 bits of nanoseconds cannot hold; the nearest is shown",
-        "event has a time that 64 bits of nanoseconds cannot hold; the nearest is shown", out);
     static const char *const reasons[] = {
         [CTF_STOP_CUT] = "an event does not fit the packet's content",
         [CTF_STOP_TAG] = "a variant's tag selects none of its options",
@@ -286,11 +281,21 @@ void ctf_packet_problem(
         [CTF_STOP_WIDE] = "a length, selector or time of more than 64 bits",
         [CTF_STOP_ORDER] = "the byte order of bit fields changes within a byte",
     };
+    return reasons[why];
+}
+
+void ctf_packet_problem(
+    const struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_decoder *d, struct ctf_problems *out)
+{
+    time_problem(t, p, d->back, "events are earlier than the event before them; they stay where they were recorded",
+        "event is earlier than the event before it; it stays where it was recorded", out);
+    time_problem(t, p, d->unfit, "events have times that 64 bits of nanoseconds cannot hold; the nearest is shown",
+        "event has a time that 64 bits of nanoseconds cannot hold; the nearest is shown", out);
     if (!d->stop || (d->stop == CTF_STOP_CUT && p->flags & CTF_PACKET_UNCLOSED))
         return;
     char unknown[80];
     snprintf(
         unknown, sizeof unknown, "the metadata declare no event %llu in this stream", (unsigned long long)d->stop_id);
     add_of_packet(out, p, "%s: packet at byte %llu: %s; the rest of the packet is skipped", t->files.v[p->file].path,
-        (unsigned long long)p->offset, d->stop == CTF_STOP_UNKNOWN_ID ? unknown : reasons[d->stop]);
+        (unsigned long long)p->offset, d->stop == CTF_STOP_UNKNOWN_ID ? unknown : ctf_stop_text(d->stop));
 }
