@@ -315,6 +315,16 @@ class Odd(Case):
             self.assertEqual((run.code, run.text), (1, ""), run)
             self.assertIn("take more than 512 bytes", run.message)
 
+    def test_losses_in_optionals(self):
+        """A counter that packets may leave out counts on."""
+        lost = number(8, "little-endian", "discarded-event-record-counter-snapshot")
+        context = structure(size=number(8, "little-endian", "packet-total-length"), has=U8,
+                            o={"type": "optional", "field-class": structure(lost=lost),
+                               "selector-field-location": {"path": ["has"]}, "selector-field-ranges": [[1, 1]]})
+        stream = {"type": "data-stream-class", "packet-context-field-class": context}
+        trace = self.trace(stream, event(structure(a=U8)), stream=bytes([32, 1, 3, 9, 24, 0, 8, 32, 1, 5, 7]))
+        self.assertEqual(self.json("info", trace)[0]["lost_events"], 5)
+
 
 class Recorded(Case):
     @classmethod

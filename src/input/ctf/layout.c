@@ -340,6 +340,28 @@ static uint8_t counter_bits(const struct ctf_type *t, enum ctf_role role)
     return bits;
 }
 
+static bool has_role(const struct ctf_type *t, enum ctf_role role)
+{
+    if (!t)
+        return false;
+    if (t->roles & 1u << role)
+        return true;
+    if (t->kind == CTF_ARRAY || t->kind == CTF_SEQUENCE)
+        return has_role(t->u.list.element, role);
+    for (uint32_t i = 0; (t->kind == CTF_STRUCT || t->kind == CTF_VARIANT) && i < t->n; i++)
+        if (has_role(t->u.fields[i].type, role))
+            return true;
+    return false;
+}
+
+/* Of CTF 2, where roles may be anywhere: how often a counter overflowed is not known of one whose size varies. */
+static uint8_t loss_bits(const struct ctf_stream_class *sc, enum ctf_role role)
+{
+    uint8_t bits = counter_bits(sc->packet_context, role);
+    return !bits && sc->is_ctf2 && has_role(sc->packet_context, role) ? 64 : bits;
+}
+
+/* Must something in it be read element by element, or byte by byte? */
 static bool has_loop(const struct ctf_type *t, int32_t clock)
 {
     if (!t)
@@ -429,8 +451,8 @@ struct ctf_stream_plan *ctf_stream_plan_compile(
     if (sc->event_header &&
         !(p->event_header = ctf_program_compile(a, sc->event_header, CTF_EVENT_HEADER, sc->clock, mixed)))
         p->readable = false;
-    p->seq_bits = counter_bits(sc->packet_context, CTF_ROLE_SEQUENCE);
-    p->discarded_bits = counter_bits(sc->packet_context, CTF_ROLE_DISCARDED);
+    p->seq_bits = loss_bits(sc, CTF_ROLE_SEQUENCE);
+    p->discarded_bits = loss_bits(sc, CTF_ROLE_DISCARDED);
     p->begin_bits = counter_bits(sc->packet_context, CTF_ROLE_BEGIN);
     p->end_bits = counter_bits(sc->packet_context, CTF_ROLE_END);
     if (sc->is_ctf2) { /* a packet's clock begins at 0: its times are whole */

@@ -278,11 +278,14 @@ void ctf_packet_losses(struct ctf_stream *s, size_t i)
             count = counter_delta(before->discarded, p->discarded, s->plan->discarded_bits);
         else if (!(p->flags & CTF_PACKET_HAS_SEQ) || p->seq == 0)
             count = p->discarded;
+    } else if (before) {
+        p->discarded = before->discarded; /* for the next one */
     }
     if (count)
         add_loss(
             s, p, CTF_LOST_EVENTS, (struct ctf_loss){begin, p->end > begin ? p->end : begin, count, known, s->timed});
-    if (before && p->flags & CTF_PACKET_HAS_SEQ && (count = counter_delta(before->seq, p->seq, s->plan->seq_bits)) > 1)
+    if (before && p->flags & before->flags & CTF_PACKET_HAS_SEQ &&
+        (count = counter_delta(before->seq, p->seq, s->plan->seq_bits)) > 1)
         add_loss(s, p, CTF_LOST_PACKETS,
             (struct ctf_loss){begin, p->begin > begin ? p->begin : begin, count - 1, known, s->timed});
 }
