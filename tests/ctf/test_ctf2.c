@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -315,6 +316,93 @@ static void test_follow(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* ---- metadata that grow ---- */
+
+#define LENGTH(origin, name) \
+    "{\"type\":\"dynamic-length-blob\",\"length-field-location\":{\"origin\":\"" origin "\",\"path\":[\"" name "\"]}}"
+#define IN_PAYLOAD "event-record-payload"
+#define CHOSEN(ranges) \
+    "{\"type\":\"optional\",\"selector-field-location\":{\"path\":[\"n\"]},\"selector-field-ranges\":" ranges \
+    ",\"field-class\":\"u8\"}"
+#define LISTS(last, ranges, kind) \
+    EVENT(0, "first", \
+        MEMBER("n", "\"u8\"") "," MEMBER("m", "\"u8\"") "," MEMBER("b", LENGTH(IN_PAYLOAD, "n")) "," MEMBER( \
+            "c", LENGTH(IN_PAYLOAD, "m")) "," MEMBER("d", LENGTH(IN_PAYLOAD, last)) "," MEMBER("o", \
+            CHOSEN(ranges)) "," MEMBER("k", "{\"type\":\"static-length-" kind "\",\"length\":1}"))
+
+/* A class that is added refers to numbers of headers which nothing referred to. */
+static void test_later_references(void **state)
+{
+    static const char first[] = PREAMBLE(15) TRACE("h") CLOCK(1) STREAM LISTS("n", "[[1,2]]", "blob"),
+                      later[] = EVENT(1, "second",
+                          MEMBER("n", "\"u8\"") "," MEMBER("b", LENGTH(IN_PAYLOAD, "n")) "," MEMBER(
+                              "c", LENGTH("packet-header", "class")) "," MEMBER("d",
+                              LENGTH("packet-context", "begin")) "," MEMBER("e",
+                              LENGTH("event-record-header", "t")) "," MEMBER("o", "\"u8\""));
+    static const uint8_t packet[] = {0xc1, 0x1f, 0xfc, 0xc1, 3, 5, 0, 0, 0, 0, 0, 0, 0, 0x68, 1, 0, 5, 1, 2, 0xb, 0xc,
+        0xc, 0xd, 0x6b, 0x9, 1, 7, 1, 0xb, 0xc, 0xc, 0xc, 0xd, 0xd, 0xd, 0xd, 0xd, 0xe, 0xe, 0xe, 0xe, 0xe, 0xe, 0xe,
+        0x6b};
+    struct err e = {0};
+    struct ctf_merge *m;
+    struct ctf_event ev[4];
+    struct ctf_access k;
+    struct ctf_feed *f = ctf_feed_new("live", NULL);
+    assert_int_equal(ctf_feed_metadata(f, first, sizeof first - 1, &e), 0);
+    struct ctf_source source = {.trace = ctf_feed_trace(f)};
+    uint32_t line = ctf_feed_line(f, "s");
+    assert_int_equal(ctf_merge_new(&source, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &m, &e), 0);
+    if (ctf_feed_metadata(f, later, sizeof later - 1, &e))
+        fail_msg("%s", e.text);
+    if (ctf_feed_packet(f, line, packet, sizeof packet, &e))
+        fail_msg("%s", e.text);
+    ctf_feed_end(f);
+    assert_int_equal(ctf_merge_next(m, ev, 4), 2);
+    for (int i = 0; i < 2; i++) {
+        bool present;
+        assert_true(ctf_access_find(ev[i].cls, CTF_PAYLOAD, "o", &k));
+        assert_int_equal(ctf_read_slow(&ev[i], &k, &present), 0x6b);
+        assert_true(present);
+    }
+    ctf_merge_free(m);
+    ctf_feed_free(f);
+}
+
+/* The same number of bits is another value where another field says how long it is, or what is chosen. */
+static void test_contradictions(void **state)
+{
+    static const char head[] = PREAMBLE(15) TRACE("h") CLOCK(1) STREAM, first[] = LISTS("n", "[[1,2]]", "blob");
+    static const char *const second = EVENT(1, "second", "");
+    static const struct {
+        const char *event;
+        bool is_same;
+    } then[] = {{first, true}, {LISTS("m", "[[1,2]]", "blob"), false}, {LISTS("n", "[[1,3]]", "blob"), false},
+        {LISTS("n", "[[1,2],[4,5]]", "blob"), false}};
+    for (size_t i = 0; i < sizeof then / sizeof *then; i++) {
+        char dir[600], path[700], *dirs[] = {dir};
+        const char *tmp = getenv("TMPDIR");
+        struct ctf_group g = {dirs, 1, 0, NULL};
+        const struct ctf_event_class *const *classes;
+        struct err e = {0};
+        struct ctf_trace *t;
+        snprintf(dir, sizeof dir, "%s/weft-ctf2-XXXXXX", tmp ? tmp : "/tmp");
+        assert_non_null(mkdtemp(dir));
+        append(dir, "metadata", head, sizeof head - 1);
+        append(dir, "metadata", first, sizeof first - 1);
+        if (ctf_trace_follow(&g, NULL, &t, &e))
+            fail_msg("%s", e.text);
+        snprintf(path, sizeof path, "%s/metadata", dir);
+        assert_int_equal(unlink(path), 0);
+        append(dir, "metadata", head, sizeof head - 1);
+        append(dir, "metadata", then[i].event, strlen(then[i].event));
+        append(dir, "metadata", second, strlen(second));
+        refresh(t);
+        assert_int_equal(ctf_trace_classes(t, &classes), then[i].is_same ? 4 : 3);
+        ctf_trace_close(t);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(rmdir(dir), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +413,8 @@ int main(void)
         cmocka_unit_test(test_aliases_of_aliases),
         cmocka_unit_test(test_increments),
         cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_later_references),
+        cmocka_unit_test(test_contradictions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,57 +5,86 @@
 #include "base/search.h"
 #include "ctf/trace.h"
 
-static bool equal_types(const struct ctf_type *a, const struct ctf_type *b);
+/* free_slots: bit per slot that a number without one may have got, because classes that came refer to it. */
+static bool equal_types(const struct ctf_type *a, const struct ctf_type *b, uint64_t free_slots);
 
-static bool equal_fields(const struct ctf_type *a, const struct ctf_type *b)
+static bool equal_fields(const struct ctf_type *a, const struct ctf_type *b, uint64_t free_slots)
 {
     for (uint32_t i = 0; i < a->n; i++)
         if (strcmp(a->u.fields[i].name, b->u.fields[i].name) != 0 ||
-            !equal_types(a->u.fields[i].type, b->u.fields[i].type))
+            !equal_types(a->u.fields[i].type, b->u.fields[i].type, free_slots))
             return false;
     return true;
 }
 
+/* Types are equal in their slots: the same slot is the same field. */
+static bool equal_refs(const struct ctf_ref *a, const struct ctf_ref *b)
+{
+    if (!a || !b)
+        return a == b;
+    if (a->slot != b->slot || a->may_miss != b->may_miss || a->n_choices != b->n_choices)
+        return false;
+    for (uint32_t i = 0; i < a->n_choices; i++)
+        if (a->choices[i].lo != b->choices[i].lo || a->choices[i].hi != b->choices[i].hi ||
+            a->choices[i].option != b->choices[i].option)
+            return false;
+    return true;
+}
+
+static bool equal_slots(const struct ctf_type *a, const struct ctf_type *b, uint64_t free_slots)
+{
+    if (a->slot == b->slot)
+        return a->may_miss == b->may_miss;
+    return !a->slot && b->slot < CTF_SLOTS && free_slots >> b->slot & 1;
+}
+
 /* Are the same bits read as the same values? What labels and bases show may differ. */
-static bool equal_types(const struct ctf_type *a, const struct ctf_type *b)
+static bool equal_types(const struct ctf_type *a, const struct ctf_type *b, uint64_t free_slots)
 {
     if (!a || !b)
         return a == b;
     if (a->kind != b->kind || a->is_signed != b->is_signed || a->big_endian != b->big_endian ||
-        a->align_bits != b->align_bits || a->size_bits != b->size_bits || a->slot != b->slot || a->roles != b->roles ||
-        a->look != b->look || a->encoding != b->encoding || a->is_reversed != b->is_reversed ||
-        a->is_leb != b->is_leb || a->is_optional != b->is_optional || a->may_miss != b->may_miss)
+        a->align_bits != b->align_bits || a->size_bits != b->size_bits || a->roles != b->roles || a->look != b->look ||
+        a->encoding != b->encoding || a->is_reversed != b->is_reversed || a->is_leb != b->is_leb ||
+        a->is_optional != b->is_optional || a->is_text != b->is_text || a->is_blob != b->is_blob ||
+        !equal_slots(a, b, free_slots))
         return false;
     switch (a->kind) {
-    case CTF_STRUCT:
-    case CTF_VARIANT: return a->n == b->n && equal_fields(a, b);
-    case CTF_ARRAY: return a->n == b->n && equal_types(a->u.list.element, b->u.list.element);
-    case CTF_SEQUENCE: return equal_types(a->u.list.element, b->u.list.element);
+    case CTF_STRUCT: return a->n == b->n && equal_fields(a, b, free_slots);
+    case CTF_VARIANT: return a->n == b->n && equal_refs(a->tag, b->tag) && equal_fields(a, b, free_slots);
+    case CTF_ARRAY: return a->n == b->n && equal_types(a->u.list.element, b->u.list.element, free_slots);
+    case CTF_SEQUENCE:
+        return equal_refs(a->u.list.length, b->u.list.length) &&
+            equal_types(a->u.list.element, b->u.list.element, free_slots);
     default: return true;
     }
 }
 
+/* The scopes before are the stream's. */
 static bool equal_classes(const struct ctf_event_class *a, const struct ctf_event_class *b)
 {
-    if (strcmp(a->name, b->name) != 0)
-        return false;
-    for (int i = 0; i < CTF_SCOPES; i++)
-        if (!equal_types(a->scope[i], b->scope[i]))
-            return false;
-    return true;
+    return strcmp(a->name, b->name) == 0 && equal_types(a->scope[CTF_EVENT_CONTEXT], b->scope[CTF_EVENT_CONTEXT], 0) &&
+        equal_types(a->scope[CTF_PAYLOAD], b->scope[CTF_PAYLOAD], 0);
 }
 
 static int check_streams(const struct ctf_schema *old, const struct ctf_schema *new, struct err *e)
 {
     if (old->n_streams == 0) /* nothing can have been read with them */
         return 0;
+    uint64_t used = ctf_type_slots(old->packet_header);
+    for (size_t i = 0; i < old->n_streams; i++) /* the packet header's count for all streams */
+        used |= ctf_type_slots(old->streams[i].packet_context) | ctf_type_slots(old->streams[i].event_header) |
+            ctf_type_slots(old->streams[i].event_context);
     if (old->is_ctf2 != new->is_ctf2 || old->big_endian != new->big_endian ||
-        !equal_types(old->packet_header, new->packet_header))
+        !equal_types(old->packet_header, new->packet_header, ~used))
         return err_set(e, ERR_FORMAT, "the metadata contradict what they were: packets have another header");
     for (size_t i = 0; i < old->n_streams; i++) {
         const struct ctf_stream_class *a = &old->streams[i], *b = ctf_schema_stream(new, a->id);
-        if (!b || !equal_types(a->event_header, b->event_header) ||
-            !equal_types(a->packet_context, b->packet_context) || !equal_types(a->event_context, b->event_context))
+        uint64_t free_slots = ~(ctf_type_slots(old->packet_header) | ctf_type_slots(a->packet_context) |
+            ctf_type_slots(a->event_header) | ctf_type_slots(a->event_context));
+        if (!b || !equal_types(a->event_header, b->event_header, free_slots) ||
+            !equal_types(a->packet_context, b->packet_context, free_slots) ||
+            !equal_types(a->event_context, b->event_context, free_slots))
             return err_set(e, ERR_FORMAT, "the metadata contradict what they were: stream class %llu is %s",
                 (unsigned long long)a->id, b ? "another one" : "gone");
     }

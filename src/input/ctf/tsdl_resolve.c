@@ -27,6 +27,16 @@ bool resolver_count(struct resolver *b, const char *at, size_t n)
 
 /* ---- slots ---- */
 
+static uint32_t header_slot(struct resolver *b, uint8_t level)
+{
+    uint32_t *last = level == LEVEL_TRACE ? &b->n_trace : &b->n_stream[b->stream];
+    uint32_t before = level == LEVEL_TRACE ? b->n_headers : b->n_trace;
+    *last = (*last > before ? *last : before) + 1;
+    if (*last > b->n_headers)
+        b->n_headers = *last;
+    return *last;
+}
+
 uint32_t resolver_slot(struct resolver *b, struct ctf_type *target, const char *at, enum ctf_scope scope, uint32_t slot)
 {
     static const uint8_t level_of[CTF_SCOPES] = {
@@ -34,8 +44,9 @@ uint32_t resolver_slot(struct resolver *b, struct ctf_type *target, const char *
     if (target->slot)
         return target->slot;
     uint8_t level = level_of[scope];
-    uint32_t *used = level == LEVEL_TRACE ? &b->n_trace : level == LEVEL_STREAM ? &b->n_stream[b->stream] : &b->n_event;
-    target->slot = slot ? slot : ++*used;
+    if (!slot)
+        slot = level == LEVEL_EVENT ? ++b->n_event : header_slot(b, level);
+    target->slot = slot;
     vec_push(&b->targets, ((struct target){target, at, b->stream, level}));
     return target->slot;
 }
@@ -466,16 +477,16 @@ static void index_events(struct resolver *b)
     }
 }
 
-/* The slots of a stream come after the trace's, those of an event after its stream's. */
 static void number_slots(struct resolver *b)
 {
     for (size_t i = 0; i < b->targets.n; i++) {
         const struct target *t = &b->targets.v[i];
-        if (t->level != LEVEL_TRACE)
-            t->type->slot += b->n_trace;
-        if (t->level == LEVEL_EVENT)
-            t->type->slot += b->n_stream[t->stream];
-        if (t->type->slot >= CTF_SLOTS)
+        uint32_t n = t->type->slot, in_stream = t->level == LEVEL_EVENT ? b->n_stream[t->stream] : 0;
+        if (t->level == LEVEL_EVENT) {
+            n += in_stream > b->n_trace ? in_stream : b->n_trace;
+            t->type->slot = CTF_SLOTS - t->type->slot;
+        }
+        if (n >= CTF_SLOTS)
             tsdl_fail(&b->p->lex, t->at, ERR_LIMIT, "more than %d fields are lengths or tags of others in one event",
                 CTF_SLOTS - 1);
     }

@@ -7,7 +7,9 @@
 #include "ctf/tsdl.h"
 
 /* Where slots are numbered: those of the packet header count for all, those of a stream's scopes for its events, the
- * rest for one event. */
+ * rest for one event. The first two are numbered upwards, in the order in which they are needed, those of an event
+ * downwards from the last: an event class that is added later, and refers to one more number of a header, changes no
+ * slot of the classes before. */
 enum slot_level { LEVEL_TRACE, LEVEL_STREAM, LEVEL_EVENT };
 
 struct target {
@@ -29,7 +31,8 @@ struct resolver {
     enum ctf_scope scope;                     /* being made */
     const struct ctf_type *roots[CTF_SCOPES]; /* made already */
     uint32_t stream;                          /* number of the stream whose scopes are being made */
-    uint32_t n_trace, n_event, *n_stream;     /* slots used */
+    uint32_t n_trace, n_event, *n_stream;     /* last slots used; of an event: how many */
+    uint32_t n_headers;                       /* the greatest of n_trace and all n_stream */
     size_t event_targets;                     /* targets from here on are of the event that is being made */
     size_t *stream_types;                     /* types in the scopes of each stream */
     size_t n_types;
