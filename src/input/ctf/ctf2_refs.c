@@ -95,6 +95,14 @@ static void follow(struct search *s, const struct ctf_type *type, uint32_t frame
         vec_push(&b->found, (struct ctf_type *)type);
 }
 
+static bool compared_all(struct resolver *b, const char *at)
+{
+    if (b->compared > TSDL_MAX_COMPARED)
+        tsdl_fail(&b->p->lex, at, ERR_LIMIT,
+            "lengths and selectors that are looked for among too many fields: it would take minutes");
+    return b->compared > TSDL_MAX_COMPARED;
+}
+
 /* Fails when there is none. *scope: where they are. */
 static bool find_targets(struct resolver *b, const struct ctf2_location *l, const char *what, enum ctf_scope *scope)
 {
@@ -122,10 +130,7 @@ static bool find_targets(struct resolver *b, const struct ctf2_location *l, cons
         else
             follow(&s, b->frames[f].type, f, 0);
     }
-    if (b->compared > TSDL_MAX_COMPARED)
-        tsdl_fail(&b->p->lex, l->at, ERR_LIMIT,
-            "lengths and selectors that are looked for among too many fields: it would take minutes");
-    else if (b->found.n == 0)
+    if (!compared_all(b, l->at) && b->found.n == 0)
         tsdl_fail(&b->p->lex, l->at, ERR_FORMAT, "the location of a %s %s", what, s.why ? s.why : "means nothing");
     return !b->p->lex.failed;
 }
@@ -184,9 +189,9 @@ static void merge_slots(struct resolver *b, const struct target *like, uint32_t 
     b->compared += b->targets.n;
 }
 
-static const struct target *target_of(const struct resolver *b, const struct ctf_type *type)
+static const struct target *target_of(struct resolver *b, const struct ctf_type *type)
 {
-    for (size_t i = b->targets.n; i > 0; i--)
+    for (size_t i = b->targets.n; i > 0; i--, b->compared++)
         if (b->targets.v[i - 1].type == type)
             return &b->targets.v[i - 1];
     return NULL;
@@ -195,7 +200,7 @@ static const struct target *target_of(const struct resolver *b, const struct ctf
 static void give_slots(struct resolver *b, const char *at, enum ctf_scope scope)
 {
     uint32_t slot = 0;
-    for (size_t i = 0; i < b->found.n; i++) {
+    for (size_t i = 0; i < b->found.n && !compared_all(b, at); i++) {
         struct ctf_type *t = b->found.v[i];
         if (!slot)
             slot = t->slot;
