@@ -315,6 +315,16 @@ class Odd(Case):
             self.assertEqual((run.code, run.text), (1, ""), run)
             self.assertIn("take more than 512 bytes", run.message)
 
+    def test_numbers_that_json_has_not(self):
+        """Hexadecimal digits are strings there."""
+        wide = {"type": "fixed-length-unsigned-integer", "length": 8192, "byte-order": "little-endian"}
+        octal = dict(wide, **{"preferred-display-base": 8})
+        payload = structure(w=wide, o=octal, v={"type": "variable-length-unsigned-integer"})
+        trace = self.trace({"type": "data-stream-class"}, event(payload),
+                           stream=b"\xab" + bytes(1023) + b"\x0f" + bytes(1023) + b"\x81" * 700 + b"\1")
+        fields = json.loads(self.ok("events", trace, "--format", "json").text)["fields"]
+        self.assertEqual(fields, {"w": "0xAB", "o": "017", "v": "0x01" + "81" * 700})
+
     def test_losses_in_optionals(self):
         """A counter that packets may leave out counts on."""
         lost = number(8, "little-endian", "discarded-event-record-counter-snapshot")

@@ -65,15 +65,29 @@ static char *put_bit_map(struct print_run *r, const struct ctf_type *t, char *o)
     return enter(r);
 }
 
+/* A number of JSON that was put from `at` on: as a string unless it is decimal. */
+static void quote_digits(const struct print_run *r, size_t at)
+{
+    struct text *out = r->out;
+    if (!r->plan->json || out->n - at < 2 || out->v[at] != '0')
+        return;
+    text_puts(out, "\"\"");
+    memmove(out->v + at + 1, out->v + at, out->n - at - 2);
+    out->v[at] = '"';
+    out->v[out->n - 1] = '"';
+}
+
 static char *put_wide(struct print_run *r, const struct ctf_type *t, char *o)
 {
     struct text *out = leave(r, o);
     bool quoted = r->plan->json && t->look != CTF_LOOK_BOOL && t->look != CTF_LOOK_PLAIN;
     if (t->look == CTF_LOOK_FLAGS)
         return put_bit_map(r, t, o);
+    size_t at = out->n;
     text_puts(out, quoted ? "\"" : "");
     wide_bits(out, t, r->data, r->pos, r->plan->json);
     text_puts(out, quoted ? "\"" : "");
+    quote_digits(r, at);
     return enter(r);
 }
 
@@ -89,7 +103,9 @@ static char *put_integer(struct print_run *r, const struct print_op *op, char *o
     if (b->is_leb)
         ctf_leb(r->data + (r->pos >> 3), UINT64_MAX, b->is_signed, &v, &fits);
     if (!fits) {
-        wide_leb(leave(r, o), b, r->data, r->pos);
+        size_t at = leave(r, o)->n;
+        wide_leb(r->out, b, r->data, r->pos);
+        quote_digits(r, at);
         return enter(r);
     }
     if (t->kind == CTF_ENUM)
