@@ -325,6 +325,17 @@ class Odd(Case):
         fields = json.loads(self.ok("events", trace, "--format", "json").text)["fields"]
         self.assertEqual(fields, {"w": "0xAB", "o": "017", "v": "0x01" + "81" * 700})
 
+    def test_options_without_a_name(self):
+        """They are numbered, but for numbers that are the name of another one."""
+        options = [{"name": "1", "selector-field-ranges": [[0, 0]], "field-class": structure(a=U8)}] + [
+            {"selector-field-ranges": [[i, i]], "field-class": structure(**{"b%d" % i: U8})} for i in (1, 2)]
+        payload = structure(s=U8, v={"type": "variant", "selector-field-location": {"path": ["s"]}, "options": options})
+        trace = self.trace({"type": "data-stream-class"}, event(payload), stream=b"\0\5\1\6\2\7")
+        self.assertEqual(self.ok("events", trace).text, "e0: { s = 0, v = { { a = 5 } } }\n"
+                         "e0: { s = 1, v = { { b1 = 6 } } }\ne0: { s = 2, v = { { b2 = 7 } } }\n")
+        for where, line in (("v.1.a == 5", "a = 5"), ("v.3.b1 == 6", "b1 = 6"), ("v.2.b2 == 7", "b2 = 7")):
+            self.assertEqual(self.ok("events", trace, "--where", "fields." + where).text.count(line), 1)
+
     def test_losses_in_optionals(self):
         """A counter that packets may leave out counts on."""
         lost = number(8, "little-endian", "discarded-event-record-counter-snapshot")

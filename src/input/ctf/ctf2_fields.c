@@ -290,13 +290,35 @@ static void read_option(
                            *ranges = ctf2_get_kind(r->j, option, "selector-field-ranges", CTF2_ARRAY, true);
     check_known(r, option, names);
     ctf2_check_common(r->j, option);
-    const char *number = arena_printf(&r->p->temp, "%u", d->n); /* of one without a name */
     *m = (struct tsdl_member){.at = option->at, .shown = TSDL_SHOWN_WHOLE};
-    m->name = name ? tsdl_intern(r->p, name->s, name->s_n) : tsdl_intern(r->p, number, strlen(number));
+    m->name = name ? tsdl_intern(r->p, name->s, name->s_n) : NULL;
     if (ranges)
         ctf2_read_ranges(r, ranges, d->n, true, list);
     m->type = read_inner(r, option, "field-class");
     d->n++;
+}
+
+/* Options without a name are called by their number; where another option is called so, by one behind all. */
+static void name_options(struct ctf2_reader *r, struct tsdl_decl *d)
+{
+    uint32_t behind = d->n;
+    r->p->mark++;
+    for (uint32_t i = 0; i < d->n && !r->l->failed; i++) {
+        const struct tsdl_member *m = &d->members[i];
+        if (m->name && m->name->mark == r->p->mark)
+            tsdl_fail(r->l, m->at, ERR_FORMAT, "a second option '%s'", m->name->s);
+        if (m->name)
+            m->name->mark = r->p->mark;
+    }
+    for (uint32_t i = 0, n = 0; i < d->n && !r->l->failed; n = ++i) {
+        struct tsdl_member *m = &d->members[i];
+        for (bool named = m->name != NULL; !named; n = behind++) {
+            const char *number = arena_printf(&r->p->temp, "%u", n);
+            m->name = tsdl_intern(r->p, number, strlen(number));
+            named = m->name->mark != r->p->mark;
+        }
+        m->name->mark = r->p->mark;
+    }
 }
 
 static struct tsdl_decl *read_variant(struct ctf2_reader *r, const struct ctf2_node *node)
@@ -319,12 +341,7 @@ static struct tsdl_decl *read_variant(struct ctf2_reader *r, const struct ctf2_n
             if (r->l->failed)
                 break;
         }
-    r->p->mark++;
-    for (uint32_t i = 0; i < d->n && !r->l->failed; i++) {
-        if (d->members[i].name->mark == r->p->mark)
-            tsdl_fail(r->l, d->members[i].at, ERR_FORMAT, "a second option '%s'", d->members[i].name->s);
-        d->members[i].name->mark = r->p->mark;
-    }
+    name_options(r, d);
     check_overlap(r, &list);
     keep_options(r, d, &list);
     return d;
