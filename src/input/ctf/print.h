@@ -26,7 +26,7 @@ enum print_code {
     PRINT_U8, PRINT_U16, PRINT_U32, PRINT_U64, PRINT_S8, PRINT_S16, PRINT_S32, PRINT_S64,
     PRINT_X8, PRINT_X16, PRINT_X32, PRINT_X64,
     PRINT_INT,               /* any other integer */
-    PRINT_ENUM,              /* flag: a label stands for several ranges */
+    PRINT_ENUM,              /* flag: a label stands for several ranges; from b on their order in the plan */
     PRINT_FLOAT, PRINT_STRING,
     PRINT_CHARS,             /* text of a bytes at most; flag: of the length in slot b */
     PRINT_OTHER,             /* a value of a kind that only CTF 2 has; lists: as PRINT_CHARS */
@@ -48,6 +48,7 @@ struct print_op {
 struct print_plan {
     struct print_op *ops;
     uint32_t n;
+    uint32_t *ranges;        /* numbers of ranges of enumerations: those of one label follow each other */
     char *literals;          /* PRINT_SHORT more bytes can be read behind the last one */
     bool json;               /* values as JSON; else as babeltrace2 shows them */
     bool has_clock;
@@ -71,8 +72,10 @@ char *print_text_string(char *o, const char *s, size_t n);  /* needs 4 n + 2 */
 char *print_json_string(char *o, const char *s, size_t n);  /* needs 6 n + 2 */
 char *print_text_float(char *o, double v);
 char *print_json_float(char *o, double v, bool single);
-/* Calls `label` for every label of the enumeration that v has, in order of first declaration. */
-void print_labels(const struct ctf_type *, int64_t v, bool repeated, void (*label)(void *arg, const char *), void *arg);
+/* Calls `label` for every label of the enumeration that v has, in order of first declaration. `order`: numbers of the
+ * ranges, those of one label behind each other; NULL: each has a label of its own. */
+void print_labels(const struct ctf_type *, int64_t v, const uint32_t *order, void (*label)(void *arg, const char *),
+    void *arg);
 
 /* Bits [pos, pos + n) of the packet as an unsigned number, n <= 64. */
 static inline uint64_t print_bits(const uint8_t *data, uint64_t pos, unsigned n, bool big_endian)

@@ -9,12 +9,13 @@ struct print_compiler {
     bool json, silent; /* silent: only moves the cursor and remembers */
     VEC(struct print_op) ops;
     struct text literals;
-    size_t pending;      /* literals from here on wait for the next operation that writes */
-    bool aligned;        /* the cursor is known to be at a whole byte */
-    size_t barrier;      /* operations before this one belong to another branch and are not added to */
-    uint64_t remembered; /* bit per slot */
-    bool missing;        /* a slot was read that nothing before has set */
-    struct map scope_of; /* JSON: by hash of a name in contexts, the innermost of them that shows it */
+    VEC(uint32_t) ranges; /* of the plan */
+    size_t pending;       /* literals from here on wait for the next operation that writes */
+    bool aligned;         /* the cursor is known to be at a whole byte */
+    size_t barrier;       /* operations before this one belong to another branch and are not added to */
+    uint64_t remembered;  /* bit per slot */
+    bool missing;         /* a slot was read that nothing before has set */
+    struct map scope_of;  /* JSON: by hash of a name in contexts, the innermost of them that shows it */
 };
 
 static void lit(struct print_compiler *c, const char *s)
@@ -208,22 +209,48 @@ static void compile_int(struct print_compiler *c, const struct ctf_type *t)
     c->aligned &= i->size_bits % 8 == 0;
 }
 
+/* Ranges of one label behind each other, labels in the order of their first range. True when a label has several. */
+static bool order_ranges(const struct ctf_type *t, uint32_t *order)
+{
+    struct map labels = {0};
+    uint32_t *next = mem_alloc(sizeof *next * (t->n + 1)), *last = mem_alloc(sizeof *last * (t->n + 1)), n = 0;
+    bool *is_first = mem_zalloc(t->n + 1), repeated = false;
+    for (uint32_t i = 0; i < t->n; i++) {
+        const char *label = t->u.enumeration.ranges[i].label;
+        uint64_t key = map_hash(label, strlen(label)), *first;
+        bool fresh;
+        while (
+            first = map_put(&labels, key, &fresh), !fresh && strcmp(t->u.enumeration.ranges[*first].label, label) != 0)
+            key++; /* another one has this hash */
+        if (fresh)
+            *first = i;
+        else
+            next[last[*first]] = i;
+        last[*first] = i;
+        next[i] = UINT32_MAX;
+        is_first[i] = fresh;
+        repeated |= !fresh;
+    }
+    for (uint32_t i = 0; i < t->n; i++)
+        for (uint32_t k = i; is_first[i] && k != UINT32_MAX; k = next[k])
+            order[n++] = k;
+    map_fini(&labels);
+    free(next);
+    free(last);
+    free(is_first);
+    return repeated;
+}
+
 static void compile_enum(struct print_compiler *c, const struct ctf_type *t)
 {
     compile_int(c, t);
     if (c->silent)
         return;
     struct print_op *op = &c->ops.v[c->ops.n - 1];
-    struct map labels = {0};
-    for (uint32_t i = 0; i < t->n && !op->flag; i++) {
-        const char *label = t->u.enumeration.ranges[i].label;
-        bool fresh;
-        uint64_t *first = map_put(&labels, map_hash(label, strlen(label)), &fresh);
-        if (fresh)
-            *first = i;
-        op->flag = !fresh && strcmp(t->u.enumeration.ranges[*first].label, label) == 0;
-    }
-    map_fini(&labels);
+    vec_reserve(&c->ranges, t->n);
+    op->flag = order_ranges(t, c->ranges.v + c->ranges.n);
+    op->b = (uint32_t)c->ranges.n;
+    c->ranges.n += op->flag ? t->n : 0;
 }
 
 /* Body of a loop, of which nothing is known about how the rounds before it ended: first hoped to be whole bytes
@@ -528,7 +555,7 @@ struct print_plan *print_plan_new(const struct ctf_event_class *cls, enum ctf_pr
 {
     struct print_compiler c = {.json = format == CTF_PRINT_JSON, .literals = {.fd = -1}};
     for (bool slots_first = false;; slots_first = true) {
-        c.ops.n = c.literals.n = c.pending = c.barrier = 0;
+        c.ops.n = c.ranges.n = c.literals.n = c.pending = c.barrier = 0;
         c.missing = false;
         c.remembered = 0;
         if (slots_first)
@@ -545,6 +572,7 @@ struct print_plan *print_plan_new(const struct ctf_event_class *cls, enum ctf_pr
     p->ops = c.ops.v;
     p->n = (uint32_t)c.ops.n;
     p->literals = text_take(&c.literals);
+    p->ranges = c.ranges.v;
     p->json = c.json;
     p->has_clock = has_clock;
     return p;
@@ -556,5 +584,6 @@ void print_plan_free(struct print_plan *p)
         return;
     free(p->ops);
     free(p->literals);
+    free(p->ranges);
     free(p);
 }

@@ -153,14 +153,15 @@ char *print_put_enum(struct print_run *r, char *o, const struct print_op *op, in
 {
     const struct ctf_type *t = op->type;
     bool json = r->plan->json, braces = false;
+    const uint32_t *order = op->flag ? r->plan->ranges + op->b : NULL;
     if (!json && t->shown_as != CTF_SHOWN_BY_RULE) { /* babeltrace2 shows several labels of CTF 2 as a list */
         struct labels several = {.r = r};
-        print_labels(t, v, op->flag, count_label, &several);
+        print_labels(t, v, order, count_label, &several);
         braces = several.n > 1;
     }
     o = stpcpy(o, json ? "{\"label\":" : braces ? "( { " : "( ");
     struct labels l = {.r = r, .o = o};
-    print_labels(t, v, op->flag, json ? json_label : text_label, &l);
+    print_labels(t, v, order, json ? json_label : text_label, &l);
     o = l.o;
     if (json) {
         o = stpcpy(o, l.n ? ",\"value\":" : "null,\"value\":");

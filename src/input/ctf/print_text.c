@@ -133,21 +133,17 @@ static bool in_range(const struct ctf_range *r, int64_t v, bool is_signed)
     return is_signed ? v >= r->lo && v <= r->hi : (uint64_t)v >= (uint64_t)r->lo && (uint64_t)v <= (uint64_t)r->hi;
 }
 
-void print_labels(const struct ctf_type *t, int64_t v, bool repeated, void (*label)(void *arg, const char *), void *arg)
+void print_labels(
+    const struct ctf_type *t, int64_t v, const uint32_t *order, void (*label)(void *arg, const char *), void *arg)
 {
     bool is_signed = print_int_type(t)->is_signed;
     const struct ctf_range *r = t->u.enumeration.ranges;
-    for (uint32_t i = 0; i < t->n; i++) {
-        bool hit = in_range(&r[i], v, is_signed);
-        if (repeated) {
-            bool first = true;
-            for (uint32_t j = 0; j < i && first; j++)
-                first = strcmp(r[j].label, r[i].label) != 0;
-            for (uint32_t j = i + 1; j < t->n && first && !hit; j++)
-                hit = strcmp(r[j].label, r[i].label) == 0 && in_range(&r[j], v, is_signed);
-            hit &= first;
-        }
+    for (uint32_t k = 0; k < t->n; k++) {
+        const struct ctf_range *first = &r[order ? order[k] : k];
+        bool hit = in_range(first, v, is_signed);
+        while (order && k + 1 < t->n && strcmp(r[order[k + 1]].label, first->label) == 0)
+            hit |= in_range(&r[order[++k]], v, is_signed);
         if (hit)
-            label(arg, r[i].label);
+            label(arg, first->label);
     }
 }
