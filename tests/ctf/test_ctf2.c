@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "ctf/feed.h"
 #include "ctf/metadata.h"
+#include "ctf/trace.h"
 
 #define RS "\x1e"
 #define UNSIGNED(bits, more) \
@@ -367,6 +368,25 @@ static void test_later_references(void **state)
     ctf_feed_free(f);
 }
 
+/* Every schema that a trace had is kept: one that adds nothing is dropped. */
+static void test_nothing_new(void **state)
+{
+    static const char first[] = WHOLE("h", 1, 15), second[] = EVENT(1, "second", "");
+    struct err e = {0};
+    struct ctf_feed *f = ctf_feed_new("live", NULL);
+    assert_int_equal(ctf_feed_metadata(f, first, sizeof first - 1, &e), 0);
+    const struct ctf_trace *t = ctf_feed_trace(f);
+    const struct ctf_schema *schema = t->schema;
+    for (int i = 0; i < 10; i++)
+        if (ctf_feed_metadata(f, i % 2 ? "" : "\n", i % 2 ? 0 : 1, &e))
+            fail_msg("%s", e.text);
+    assert_ptr_equal(t->schema, schema);
+    assert_int_equal(t->outgrown.n, 0);
+    assert_int_equal(ctf_feed_metadata(f, second, sizeof second - 1, &e), 0);
+    assert_int_equal(t->outgrown.n, 1);
+    ctf_feed_free(f);
+}
+
 /* The same number of bits is another value where another field says how long it is, or what is chosen. */
 static void test_contradictions(void **state)
 {
@@ -414,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_increments),
         cmocka_unit_test(test_follow),
         cmocka_unit_test(test_later_references),
+        cmocka_unit_test(test_nothing_new),
         cmocka_unit_test(test_contradictions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

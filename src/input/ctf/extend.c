@@ -145,6 +145,12 @@ static void renumber(const struct ctf_schema *old, struct ctf_schema *new)
     free(classes);
 }
 
+static bool has_more(const struct ctf_metadata *old, const struct ctf_metadata *new)
+{
+    return new->schema->n_classes > old->schema->n_classes || new->schema->n_streams > old->schema->n_streams ||
+        new->n_env != old->n_env || new->n_clocks != old->n_clocks;
+}
+
 int ctf_trace_extend(struct ctf_trace *t, uint32_t piece, struct ctf_metadata *md, struct err *e)
 {
     const struct ctf_schema *old = t->schema;
@@ -156,6 +162,10 @@ int ctf_trace_extend(struct ctf_trace *t, uint32_t piece, struct ctf_metadata *m
     rc = rc ? rc : check_classes(old, md->schema, e);
     if (rc)
         return rc;
+    if (!has_more(main, md)) {
+        ctf_metadata_fini(md, NULL);
+        return 0;
+    }
     renumber(old, md->schema);
     vec_push(&t->outgrown, *p);
     p->md = *md;

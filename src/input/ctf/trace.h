@@ -249,7 +249,7 @@ int ctf_trace_list(struct ctf_trace *, uint32_t piece, struct err *e);
 void ctf_trace_followed(struct ctf_trace *);
 void ctf_trace_plan(struct ctf_trace *);
 /* extend.c: the metadata of a piece become those of the trace, whose classes keep their numbers and places. ERR_FORMAT
- * when they contradict; then all is as it was and `md` is the caller's. Taken over else. */
+ * when they contradict; then all is as it was and `md` is the caller's. Taken over else, or freed: it adds nothing. */
 int ctf_trace_extend(struct ctf_trace *, uint32_t piece, struct ctf_metadata *md, struct err *e);
 /* Sets what is declared of the pieces from this one on. */
 void ctf_pieces_declare(struct ctf_trace *, size_t from);
