@@ -169,8 +169,8 @@ struct field_walk {
     const struct ctf_event *ev;
     const struct ctf_visitor *visitor; /* NULL: only positions */
     uint64_t empty;                    /* elements without bits that may still be shown */
-    char part[512];                    /* of a text that is converted for the visitor */
-    struct text text;                  /* the same of a longer one, or of a wide value */
+    char part[512];                    /* of a text that is converted for the visitor, or a wide value */
+    struct text text;                  /* the same of a longer one */
 };
 
 static void walk_init(struct field_walk *w, const struct ctf_event *ev, const struct ctf_visitor *v)
@@ -334,6 +334,18 @@ static double float_of(const struct field_walk *w, const struct ctf_type *t, uin
     return wide_float(t, w->ev->data, pos);
 }
 
+/* As text, which takes memory of its own only where it may be long. */
+static void show_wide(struct field_walk *w, const struct ctf_type *t, uint64_t pos, struct ctf_value *value)
+{
+    uint64_t digits = (uint64_t)t->size_bits / (t->base == 2 ? 1 : 3);
+    struct text part = {.v = w->part, .cap = sizeof w->part, .fd = -1};
+    struct text *out = digits + 8 <= sizeof w->part ? &part : &w->text;
+    out->n = 0;
+    wide_bits(out, t, w->ev->data, pos, false);
+    value->s = out->v;
+    value->len = out->n;
+}
+
 static uint64_t walk_leaf(struct field_walk *w, const struct ctf_type *t, const char *name, uint64_t pos)
 {
     const struct ctf_visitor *v = w->visitor;
@@ -351,9 +363,7 @@ static uint64_t walk_leaf(struct field_walk *w, const struct ctf_type *t, const 
     } else if (t->kind == CTF_WIDE) {
         end = pos + (uint64_t)t->size_bits;
         if (v)
-            wide_bits(&w->text, t, w->ev->data, pos, false);
-        value.s = w->text.v;
-        value.len = w->text.n;
+            show_wide(w, t, pos, &value);
     } else if (t->kind == CTF_FLOAT) {
         if (v)
             value.v.f = float_of(w, t, pos);
