@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to views: all that the state stores of an experiment hold, as a tree of attributes. */
+/* Private to views: content of an experiment's state stores as a tree of attributes. */
 #ifndef WEFT_VIEWS_ATTRIBUTES_H
 #define WEFT_VIEWS_ATTRIBUTES_H
 
 #include "views/rows.h"
 
-/* What an attribute's states say of the intervals of its row; the `number` of its struct view_row. */
+/* Value that an attribute takes from the intervals of its row; the `number` of its struct view_row. */
 enum attribute {
-    ATTRIBUTE_GROUP,                     /* nothing: it has no states */
+    ATTRIBUTE_GROUP,                     /* no states */
     ATTRIBUTE_STATUS,                    /* the value's name */
     ATTRIBUTE_CALL,                      /* the system call */
     ATTRIBUTE_CPU_OF_THREAD,             /* the CPU that a thread has */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to views: whose critical path a configuration asks for. */
+/* Private to views: parsing of a request for a critical path. */
 #ifndef WEFT_VIEWS_CRITICAL_QUESTION_H
 #define WEFT_VIEWS_CRITICAL_QUESTION_H
 
@@ -12,21 +12,21 @@
  * machine whose traces another node of the cluster has). */
 extern const char critical_question_schema[]; /* JSON schema */
 
-/* row: numbers of the experiment's `paths`, or with `elsewhere` nothing; the interval is not yet clipped */
+/* row: in numbers of the experiment's `paths`; unused with `elsewhere`. The interval is not yet clipped. */
 struct critical_question {
     struct path_row row;
     struct views_far_thread far;
     int64_t begin, end;
     bool assume_polling, request, elsewhere;
-    enum tsp_code wrong;             /* of what is wrong with it */
+    enum tsp_code wrong;             /* code of the error */
 };
-/* Key of the host whose clock the experiment's times are by, as far as the host (a number in its `paths`) knows. */
+/* Key of the host whose clock the experiment's times use, as far as the host (a number in its `paths`) knows. */
 uint64_t critical_reference(const struct views *, int32_t path_host);
-/* NULL; or what is wrong and what to do, in the arena. A thread of several lives or hosts is refused with the list of
- * what it may mean. */
+/* Returns NULL, or an error message with advice, in the arena. A thread with several lives or hosts is refused; the
+ * message lists them. */
 const char *critical_question_parse(struct views *, json_t *parameters, struct arena *,
     struct critical_question *out);
-/* Text that equal questions share. */
+/* Text that is equal for equal questions. */
 const char *critical_question_key(json_t *parameters, struct arena *);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to views: the list of views, each a `const struct view view_NAME`. A new one: its file, a line here, a
- * line in meson.build. Who uses another's cache stands behind it: they are closed from the end. */
+/* Private to views: list of views, each a `const struct view view_NAME`. A new view needs its file, a line here and a
+ * line in meson.build. A view that uses another's cache stands behind it: views are closed from the end. */
 #ifndef WEFT_VIEWS_LIST_H
 #define WEFT_VIEWS_LIST_H
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to views: how states look, one table for all clients, the viewer too. */
+/* Private to views: styles of states, one table for all clients, including the viewer. */
 #ifndef WEFT_VIEWS_LOOKS_H
 #define WEFT_VIEWS_LOOKS_H
 
 #include "views/view.h"
 
-/* Colours by meaning; hatches and dots, which the protocol's styles do not have, are the viewer's: it knows them by the
- * style keys. */
+/* Colours by meaning. Hatches and dots, which the protocol's styles do not have, are in the viewer, by style key. */
 #define LOOK_RUNNING "#2e9e5b"
 #define LOOK_SYSCALL "#3a6ea5"
 #define LOOK_PREEMPTED "#d98e04"
@@ -21,16 +20,16 @@
 #define LOOK_IDLE "#9aa0a6"
 #define LOOK_ARROW "#7d8288"
 
-/* Colours that tell values apart. */
+/* Colours that distinguish values. */
 enum { VIEW_PALETTE = 12 };
 extern const char *const view_palette[VIEW_PALETTE];
 
-/* A style; its key is also its name to users. */
-struct view_look { const char *key, *color; double height, opacity /* 0: not said */; };
-/* Adds styles to an open style map; those without a key are none. */
+/* Style; its key is also its name to users. */
+struct view_look { const char *key, *color; double height, opacity /* 0: unset */; };
+/* Adds styles to an open style map; skips those without a key. */
 void view_write_looks(struct tsp_answer *, const struct view_look *, size_t n);
 
-/* Members of struct view, when its styles are the looks of an array. */
+/* Members of struct view whose styles are an array of looks. */
 #define VIEW_LOOKS(array) .looks = (array), .n_looks = sizeof(array) / sizeof *(array), .style = view_looks_style
 view_operation view_looks_style;
 

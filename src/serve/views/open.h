@@ -6,7 +6,7 @@
 #include "views/view.h"
 #include "views/views.h"
 
-/* Opens what x->request asks for, and sets all of `x` that comes from the traces. After a failure x->x may be NULL. */
+/* Opens the traces of x->request, and sets all of `x` that comes from the traces. After a failure x->x may be NULL. */
 int views_open_traces(struct views *x, const struct views_options *, struct err *);
 
 #endif

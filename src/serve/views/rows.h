@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to views: time graphs whose rows are rows of the state stores, in a tree that stays as it is. Such a view
- * says which rows there are, how an interval looks, and what a tooltip says of it; requests.c is a model. */
+/* Private to views: time graphs whose rows are rows of the state stores, in a constant tree. Such a view defines its
+ * rows, and the style and tooltip of an interval; requests.c is a model. */
 #ifndef WEFT_VIEWS_ROWS_H
 #define WEFT_VIEWS_ROWS_H
 
@@ -10,40 +10,40 @@
 #include "views/sampling.h"
 #include "views/tips.h"
 
-/* Row number i is the entry view_id(x, i). Lives as long as the experiment is open. */
+/* Row number i is the entry view_id(x, i). Valid while the experiment is open. */
 struct view_rows {
     VEC(struct view_row) v;
-    struct arena arena;                  /* labels, and whatever else the view needs */
-    void *own;                           /* the view's */
+    struct arena arena;                  /* for labels and the view's own data */
+    void *own;                           /* data of the view */
 };
-/* Both give the number of the row. Labels are borrowed. */
+/* Adds a row or a group and returns its number. Labels are borrowed. */
 int64_t view_add_row(struct view_rows *, struct view_row);
 int64_t view_add_group(struct view_rows *, int64_t parent, size_t host, const char *label);
-/* NULL: there is none with that entry id. */
+/* Row with that entry id, or NULL. */
 const struct view_row *view_row_of(const struct views *, const struct view_rows *, int64_t id);
 
-/* What a tooltip asks about. */
+/* Subject of a tooltip. */
 struct view_pointed {
     struct views *x; const struct tsp_query *q; struct tsp_answer *answer;
     const struct view_rows *rows; const struct view_row *row;
     const struct view_host *host;
-    int64_t t;                           /* on the host's clock */
-    const struct state_interval *interval; /* in force then; NULL: none */
+    int64_t t;                           /* host's clock */
+    const struct state_interval *interval; /* interval at t; NULL: none */
 };
-/* An entry of the tree while it is filled in: labels[0] is the row's. */
+/* Entry of the tree while it is filled in: labels[0] is the row's. */
 struct view_row_entry { struct tsp_entry entry; const char *labels[4]; struct tsp_meta meta[3]; };
 
 struct view_row_graph {
-    /* Adds the rows of one host: called once for each in turn, also for those without states. */
+    /* Adds the rows of one host. Called once for each host in turn, also for hosts without states. */
     void (*add)(const struct view *self, const struct views *, size_t host, struct view_rows *);
-    /* Fills in what the tree says beyond the label, with memory of the arena. NULL: nothing. */
+    /* Fills in entry data besides the label, with memory of the arena. NULL: none. */
     void (*describe)(const struct views *, const struct view_rows *, const struct view_row *, struct arena *,
         struct view_row_entry *);
     view_show_state *show;
     view_sample_function *sample;        /* NULL: state_sample */
-    /* Adds to an open tooltip; false: there was nothing to say. */
+    /* Adds lines to an open tooltip; false: nothing to add. */
     bool (*tooltip)(const struct view_pointed *);
-    bool whole_time;                     /* rows last as long as the experiment; else as their host's trace */
+    bool whole_time;                     /* rows span the whole experiment, else their host's trace */
 };
 /* Members of struct view. */
 #define VIEW_ROWS(graph) \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to views: arrows of Thread Status: who ran next on a CPU. */
+/* Private to views: arrows of Thread Status, from each thread of a CPU to the next. */
 #ifndef WEFT_VIEWS_THREAD_ARROWS_H
 #define WEFT_VIEWS_THREAD_ARROWS_H
 
 #include "views/view.h"
 
 #define THREAD_ARROW "CPU transition"
-/* Those of one host's CPUs that reach into the query's range: all, or samples where they are too many. */
+/* Writes the arrows of one host's CPUs that overlap the query's range: all, or samples if there are too many. */
 void thread_arrows_write(const struct view_host *, const struct tsp_query *, struct tsp_answer *);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to views: who is whose child among the threads of a host, as far as its trace says. */
+/* Private to views: parents and children among the threads of a host, as recorded in its trace. */
 #ifndef WEFT_VIEWS_THREAD_FAMILY_H
 #define WEFT_VIEWS_THREAD_FAMILY_H
 
 #include "views/view.h"
 
-/* By row: the row of the parent, or -1 (the host); all rows by tid and begin; and in the order in which they are seen
- * when all are unfolded, so that a client can show the first ones while the others arrive. */
+/* parents: row of the parent by row, or -1 (the host). order: rows by tid and begin. seen: rows in display order when
+ * all are expanded, so that clients can show the first rows while others arrive. */
 struct thread_family {
     int32_t *parents, *order, *seen;
     struct graph_row *rows;
