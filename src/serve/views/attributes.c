@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The attributes of an experiment: per host its threads, CPUs, interrupts, devices and memory. */
+/* Attributes of an experiment: threads, CPUs, interrupts, devices and memory of each host. */
 #include "views/attributes.h"
 
 #include "base/map.h"
 
 struct filling {
     struct view_rows *rows;
-    size_t number; /* of the host */
+    size_t number; /* number of the host */
     const struct view_host *host;
     const struct state_store *s;
 };
@@ -17,7 +17,7 @@ static int64_t add(struct filling *f, int64_t parent, const char *label, const c
     return view_add_row(f->rows, (struct view_row){parent, f->number, label, kind, row, attribute, name});
 }
 
-/* What stands for a thread: its number does so as well for others that have it at other times. */
+/* Sets the key of a row that represents a thread. The key differs for other threads with the same tid. */
 static int64_t of_thread(struct filling *f, int64_t added, int32_t thread)
 {
     f->rows->v.v[added].key = view_key_thread(f->host, thread);
@@ -34,7 +34,7 @@ static const char *number(struct filling *f, int64_t n)
     return arena_printf(&f->rows->arena, "%lld", (long long)n);
 }
 
-/* A counter, where the store has it. */
+/* Adds a counter, if the store has it. */
 static void add_counter(struct filling *f, int64_t parent, const char *label, int kind, int32_t n)
 {
     int64_t row = state_find_counter(f->s, kind, n);
@@ -61,7 +61,7 @@ static void add_threads(struct filling *f, int64_t root)
     }
 }
 
-/* Interrupts of one CPU, or over all (cpu < 0): the group appears with its first member. */
+/* Adds interrupts of one CPU, or over all (cpu < 0). The group appears with its first member. */
 static void add_irqs(struct filling *f, int64_t parent, const char *label, int kind, int32_t cpu)
 {
     int64_t group = -1;

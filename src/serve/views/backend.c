@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the protocol asks of views: opening, the list of outputs, the operations of each. */
+/* Backend of the protocol: opening, the list of outputs, the operations of each. */
 #include "views/views.h"
 
 #include "base/err.h"
@@ -12,7 +12,7 @@
 
 enum { MAX_MEMBERS = 1000 };
 
-/* ---- which outputs there are ---- */
+/* ---- list of outputs ---- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -81,7 +81,7 @@ static void close_views(struct tsp_data *d)
 {
     struct views *x = views_of(d);
     for (size_t i = VIEWS_MAX; i-- > 0;)
-        if (x->caches[i]) /* of a view that has a close(); it may look at the caches of those before it */
+        if (x->caches[i]) /* implies a close(), which may use the caches of earlier views */
             view_list[i]->close(x, x->caches[i]);
     path_local_free(x->paths);
     spanset_close(x->spans);
@@ -95,7 +95,7 @@ static void close_views(struct tsp_data *d)
 static void give_memory(struct tsp_data *d)
 {
     struct views *x = views_of(d);
-    if (pthread_mutex_trylock(&x->lock)) /* something is being made, whose thread ends soon */
+    if (pthread_mutex_trylock(&x->lock)) /* a cache is being made, and its thread ends soon */
         return;
     for (size_t i = 0; i < VIEWS_MAX; i++)
         if (x->caches[i] && view_list[i]->give_memory)
@@ -132,7 +132,8 @@ static void populate(struct tsp_data *d, bool (*stop)(void *), void *stop_arg)
             state_populate(x->hosts[i].states);
 }
 
-/* What fails here takes nothing away: whoever opens the traces next meets the same, and tells. */
+/* Joins some small chunks of stores. Failures are harmless and not reported: the next opening of the traces meets and
+ * reports them. */
 static enum tsp_tidied tidy(struct tsp_data *d, bool (*stop)(void *), void *stop_arg)
 {
     struct index_options index = {.stop = stop, .stop_arg = stop_arg};
@@ -151,9 +152,9 @@ static int intact(struct tsp_data *d, struct err *e)
     return x ? experiment_intact(x, e) : 0;
 }
 
-/* ---- threads, which all views share ---- */
+/* ---- threads, shared by all views ---- */
 
-/* A row's id is its host's; the host is in the bits that the id leaves. */
+/* Id of the host's row, with the host in the unused bits. */
 static uint64_t thread_key(struct tsp_data *d, int64_t number)
 {
     size_t host;
@@ -228,7 +229,7 @@ static bool offers(const struct tsp_provider *p, enum tsp_operation operation)
     return operation_of(view_of(p), operation) != NULL;
 }
 
-/* Are there such elements as a tooltip is asked for? That of a state is no answer to who asks for an arrow. */
+/* Returns whether the view has elements of the requested kind. A query about an arrow gets no tooltip of a state. */
 static bool has_element(const struct view *v, const struct tsp_query *q)
 {
     return !q->element || !strcmp(q->element, "state") || (view_tooltip_of_arrow(q) && v->arrows);

@@ -12,10 +12,10 @@ struct building {
     int64_t begin, end;
     VEC(struct call_node) nodes;
     struct map children; /* (parent + 1) << 32 | function -> node + 1 */
-    uint32_t *position;  /* of nodes that are laid out */
+    uint32_t *position;  /* positions of nodes that are laid out */
 };
 
-/* The calls of one row that are counted, in order, each with its node. */
+/* Counted calls of one row, in order, each with its node. */
 struct counted {
     struct {
         int64_t end;
@@ -90,7 +90,7 @@ static int by_position(const void *pa, const void *pb, void *arg)
     return order ? order : x->function < y->function ? -1 : x->function > y->function;
 }
 
-/* Nodes of one depth side by side within their parents, the largest first. `before`: nodes of lower depths. */
+/* Places nodes of one depth side by side within their parents, the largest first. `before`: nodes of lower depths. */
 static void lay_out_depth(struct building *b, uint32_t *order, size_t n, size_t before)
 {
     qsort_r(order, n, sizeof *order, by_position, b);
@@ -114,7 +114,7 @@ static struct call_tree *lay_out(struct building *b)
     t->depths = t->n ? b->nodes.v[t->n - 1].depth + 1 : 0;
     t->first = mem_zalloc(sizeof *t->first * (t->depths + 1));
     t->nodes = mem_alloc(sizeof *t->nodes * (t->n + 1));
-    for (size_t i = 0, k; i < t->n; i = k) { /* nodes come by depth: rows were counted one after the other */
+    for (size_t i = 0, k; i < t->n; i = k) { /* nodes are ordered by depth, as rows were counted in order */
         uint32_t depth = b->nodes.v[i].depth;
         for (k = i; k < t->n && b->nodes.v[k].depth == depth; k++)
             order[k] = (uint32_t)k;

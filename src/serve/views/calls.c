@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of functions as latencies: every one in a table, and over time. */
+/* Calls of functions as latencies: a table of all calls, and durations over time. */
 #include <stdlib.h>
 
 #include "views/durations.h"
@@ -17,10 +17,11 @@ static const struct tsp_column columns[] = {{START, "Start Time", "Entry", "TIME
     {FUNCTION, "Name", "Function", "STRING"}, {HOST, "Host", "Machine", "STRING"}, {TID, "TID", "Thread", "NUMBER"},
     {PID, "PID", "Process", "NUMBER"}, {DEPTH, "Depth", "1: the outermost function", "NUMBER"}};
 
-/* The lines: calls of all rows of all traces whose entry and exit were seen, by begin on the reference clock. */
+/* Line of the table: a call, from all rows of all traces, whose entry and exit were recorded. Order: begin on the
+ * reference clock. */
 struct row {
     const struct stacks_trace *trace;
-    size_t number; /* in the trace */
+    size_t number; /* number in the trace */
 };
 struct lines {
     const struct views *x;
@@ -122,7 +123,7 @@ static void table(const struct view *self, struct views *x, const struct tsp_que
 
 /* ---- durations over time ---- */
 
-/* Entries: processes, as the flame chart numbers them, and behind all rows the functions of each trace. */
+/* Entries: processes, numbered as in the flame chart, and after all rows the functions of each trace. */
 static int64_t first_function(const struct stacks *all, size_t trace)
 {
     const struct stacks_trace *last = &all->v[all->n - 1];
@@ -152,7 +153,7 @@ static void scatter_tree(const struct view *self, struct views *x, const struct 
     }
 }
 
-/* Points of the trace's functions, sample by sample; of those that are wanted. */
+/* Finds points of the trace's requested functions, sample by sample. */
 static void find_points(const struct views *x, const struct tsp_query *q, const struct stacks_trace *p,
     const bool *wanted, struct durations_points *of)
 {

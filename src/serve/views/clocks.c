@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clock synchronisation: how each machine's clock was found, and how far it may be off over time. */
+/* Clock synchronisation: origin of each machine's clock map, and its error over time. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -68,7 +68,7 @@ static const struct tsp_column map_columns[] = {{0, "Host", "Machine", "STRING"}
     {5, "Error from (ns)", "The truth is within this distance", "NUMBER"},
     {6, "Error until (ns)", "The truth is within this distance", "NUMBER"}};
 
-/* Of each host the number of the first piece; behind them how many there are. */
+/* Number of the first piece by host, followed by the number of all pieces. */
 static void *count_pieces(struct views *x)
 {
     size_t *first = mem_zalloc(sizeof *first * (x->n_hosts + 1));
@@ -82,7 +82,7 @@ static void close_pieces(struct views *x, void *first)
     free(first);
 }
 
-/* The last host that has pieces and whose first one is not behind `row`. */
+/* Last host that has pieces and whose first piece is not after `row`. */
 static size_t host_of_piece(const size_t *first, size_t n_hosts, size_t row)
 {
     size_t low = 0, high = n_hosts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters: what performance counters in the contexts of events showed, per host, CPU and counter. */
+/* Counters: values of performance counters in event contexts, per host, CPU and counter. */
 #include "views/rates.h"
 #include "views/sampling.h"
 
@@ -15,8 +15,8 @@ struct entry {
     const struct view_host *host;
     int64_t id, parent;
     enum level level;
-    int32_t cpu;    /* CPU, COUNTER; else -1 */
-    size_t counter; /* COUNTER: of the host */
+    int32_t cpu;    /* for CPU and COUNTER; else -1 */
+    size_t counter; /* for COUNTER: number within the host */
     const char *label;
 };
 typedef void on_entry(const struct view *self, const struct tsp_query *, struct tsp_answer *, const struct entry *);
@@ -75,9 +75,9 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
     each_entry(self, x, q, answer, write_entry);
 }
 
-/* ---- over time ---- */
+/* ---- series ---- */
 
-/* What the counter first showed, and when. */
+/* First known value of the counter, with its time. */
 static struct state_interval first_shown(const struct view_host *h, size_t counter)
 {
     struct state_interval first[2] = {{.begin = INT64_MIN}};
@@ -85,7 +85,7 @@ static struct state_interval first_shown(const struct view_host *h, size_t count
     return first[n == 2 && first[0].value == STATE_NONE];
 }
 
-/* Values at the sample times, and one before them. Until a counter first shows something nothing counts. */
+/* Values at the sample times, and one before them. Nothing is counted until the counter's first value. */
 static const int64_t *values_of(const struct entry *e, const struct tsp_query *q)
 {
     int64_t *values = arena_new(q->http->arena, int64_t, q->n_times + 1);

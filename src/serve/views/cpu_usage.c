@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CPU usage: per host in total and per thread, in percent of one CPU. */
+/* CPU usage: host totals and threads, in percent of one CPU. */
 #include "views/durations.h"
 #include "views/rates.h"
 
@@ -8,7 +8,7 @@ static bool has_data(const struct view *self, const struct view_host *h)
     return h->states && state_counters(h->states, STATE_CPU_TIME);
 }
 
-/* CPUs of the query: parameter requested_cpus, else all. */
+/* Returns whether the query includes the CPU: parameter requested_cpus, else all. */
 static bool wants_cpu(const struct tsp_query *q, int32_t cpu)
 {
     json_t *list = json_object_get(q->parameters, "requested_cpus"), *item;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Critical Path Comparison of two threads and intervals, as a derived output: what threads of one name on one machine
- * did in one state, in a and in b, as `weft critpath --compare` tells it.
- *
- * As with one path, a request may also name both questions in its own parameters. There one of them may be answered
- * already: by the parts of a path that another server knows. */
+/* Critical Path Comparison of two threads and intervals, as a derived output: totals of a and b by machine, thread name
+ * and state, as in `weft critpath --compare`. A request may also pass both questions in its own parameters, as with one
+ * path. One of them may then be replaced by its answer: the parts of a path that another server computed. */
 #include <string.h>
 
 #include "base/text.h"
@@ -26,9 +24,9 @@ static bool has_data(const struct view *self, struct views *x)
     return x->paths != NULL;
 }
 
-/* ---- both sides ---- */
+/* ---- sides ---- */
 
-/* A thread, or (`told`) the parts of a path that is known elsewhere. */
+/* Side of the comparison: a thread, or (`told`) the parts of a path that another server computed. */
 struct side {
     json_t *question;
     struct show_change *told;
@@ -48,7 +46,7 @@ static bool part_number(json_t *part, const char *key, int64_t *out)
     return json_is_integer(v);
 }
 
-/* As entries tell it in their metadata. The names are borrowed. */
+/* Reads a part from the metadata of an entry. Names are borrowed. */
 static bool parse_part(json_t *part, const char *side, struct show_change *out)
 {
     int64_t tid;
@@ -78,7 +76,7 @@ static const char *parse_told(json_t *parts, const char *name, struct arena *a, 
     return NULL;
 }
 
-/* It is of a server that is not this one, as who asks there knows. */
+/* Returns whether the side belongs to another server; the client states it. */
 static bool is_elsewhere(json_t *side)
 {
     return json_is_string(json_object_get(side, "server"));
@@ -98,7 +96,7 @@ static const char *check_side(struct views *x, json_t *side, const char *name, s
     return wrong ? arena_printf(a, "%s (of %s)", wrong, name) : NULL;
 }
 
-/* What can be kept: of one side at least the thread is known here. */
+/* Checks a stored configuration: this server must know the thread of at least one side. */
 static const char *config_check(struct views *x, json_t *parameters, struct arena *a, enum tsp_code *code)
 {
     const char *wrong = NULL;
@@ -112,7 +110,7 @@ static const char *config_check(struct views *x, json_t *parameters, struct aren
     return wrong;
 }
 
-/* What can be answered. */
+/* Checks a question that is to be answered now. */
 static const char *parse(
     struct views *x, json_t *parameters, bool is_kept, struct arena *a, struct side out[SIDES], enum tsp_code *code)
 {
@@ -132,7 +130,7 @@ static const char *parse(
     return wrong;
 }
 
-/* How both are, taken together. */
+/* Sets the joint status of both sides. */
 static void tell_status(const struct side both[SIDES], struct tsp_answer *answer, struct arena *a)
 {
     for (size_t i = 0; i < SIDES; i++) {

@@ -8,10 +8,10 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-/* How a row is called. */
+/* Name of a row within an interval. */
 struct name {
     struct path_row row;
-    int64_t begin, end; /* within */
+    int64_t begin, end; /* interval */
     int32_t tid;
     const char *comm;
 };
@@ -22,9 +22,9 @@ struct critical_names {
     struct strings strings;
     const char **hosts;
     size_t n_hosts;
-    int64_t end; /* of the path */
+    int64_t end; /* end of the path */
     VEC(struct name) v;
-    struct map by_question; /* hash of row, begin and end -> number + 1, the next hash where that is another's */
+    struct map by_question; /* hash of row, begin and end -> number + 1; next hash on a collision */
 };
 
 static uint64_t hash_of(struct path_row row, int64_t begin, int64_t end)
@@ -33,7 +33,7 @@ static uint64_t hash_of(struct path_row row, int64_t begin, int64_t end)
     return map_mix(map_mix(h ^ (uint64_t)begin) ^ (uint64_t)end);
 }
 
-/* Or NULL; then *vacant is where it belongs. */
+/* Returns the name, or NULL and its free hash in *vacant. */
 static const struct name *find(
     const struct critical_names *names, struct path_row row, int64_t begin, int64_t end, uint64_t *vacant)
 {
@@ -87,7 +87,7 @@ static const char *host_name(void *arg, int32_t host)
     return host >= 0 && (size_t)host < names->n_hosts ? names->hosts[host] : "";
 }
 
-/* At another time than the path has been there, as at its end. */
+/* Name of a row. Intervals that are not on the path get the name at the path's end. */
 static void row_name(void *arg, struct path_row row, int64_t begin, int64_t end, int32_t *tid, const char **comm)
 {
     const struct critical_names *names = arg;

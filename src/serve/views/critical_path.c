@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Critical Path of a chosen thread and interval, as a derived output per thread. Its segments are exactly those of
- * `weft critpath`.
- *
- * Without a configuration there is nothing to show (model null), as clients of Trace Compass know it; a request may
- * also name thread, host, begin and end in its own parameters. Style keys are those of Trace Compass; colours are the
- * project's, so that a state looks the same in all views. */
+ * `weft critpath`. Without a configuration the model is null, as clients of Trace Compass expect. A request may also
+ * pass thread, host, begin and end in its own parameters. Style keys are those of Trace Compass; colours are the
+ * project's, the same for a state in all views. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +50,7 @@ static const char *config_check(struct views *x, json_t *parameters, struct aren
     return wrong;
 }
 
-/* ---- asking for the path ---- */
+/* ---- request ---- */
 
 struct asked {
     struct critical_paths *paths;
@@ -64,7 +62,7 @@ static json_t *parameters_of(const struct tsp_query *q)
     return q->configuration ? q->configuration : json_object_get(q->parameters, "thread") ? q->parameters : NULL;
 }
 
-/* False when the request names no thread. */
+/* Requests the path; false: the query names no thread. */
 static bool ask(struct views *x, const struct tsp_query *q, struct asked *out)
 {
     json_t *parameters = parameters_of(q);
@@ -77,7 +75,7 @@ static bool ask(struct views *x, const struct tsp_query *q, struct asked *out)
 
 typedef void write_model(struct views *, const struct tsp_query *, const struct critical_view *, struct tsp_answer *);
 
-/* Writes the model with what is known of the path; nothing (null) when that is nothing. */
+/* Writes the model with the known part of the path; null if there is none. */
 static void with_path(struct views *x, const struct tsp_query *q, struct tsp_answer *answer, write_model *write)
 {
     struct asked a;
@@ -96,8 +94,8 @@ static void with_path(struct views *x, const struct tsp_query *q, struct tsp_ans
 
 /* ---- tree ---- */
 
-/* Entries carry exact sums in ns: "sum", and one by state; the first of all the answer in words, "sentence", and how
- * many "segments" there are. */
+/* Entries have exact sums in ns as metadata: "sum", and one by state. The first entry also has the answer in words,
+ * "sentence", and the number of "segments". */
 static void write_entry(struct tsp_answer *answer, const struct views *x, const struct tsp_query *q,
     const struct critical_view *v, struct tsp_entry e, const struct critical_host *host, const char *name, int64_t sum,
     const int64_t totals[GRAPH_STATE_COUNT])
@@ -134,7 +132,7 @@ static void add_row(struct critical_sums *to, const struct critical_row *r)
         to->totals[s] += r->totals[s];
 }
 
-/* The machine whose rows begin at `first`; *end: where they end. */
+/* Writes the machine whose rows begin at `first`; *end: number of the row after its last. */
 static void write_host(struct tsp_answer *answer, const struct views *x, const struct tsp_query *q,
     const struct critical_view *v, size_t first, size_t *end)
 {
@@ -152,7 +150,7 @@ static int64_t container_entry(struct views *x, const struct critical_host *host
         map_mix(host->key) ^ view_key_container(host->here, container));
 }
 
-/* Those of the machine's rows [first, end), in order of appearance. */
+/* Writes the containers of the machine's rows [first, end), in order of appearance. */
 static void write_containers(struct tsp_answer *answer, struct views *x, const struct tsp_query *q,
     const struct critical_view *v, size_t first, size_t end)
 {
@@ -272,7 +270,7 @@ static void segment_bounds(void *writer, size_t number, int64_t *begin, int64_t 
     *end = s->end;
 }
 
-/* The path is on one row at a time: where it is elsewhere the row is blank. */
+/* Segments of a row as spans. The path is on one row at a time; all others are blank then. */
 static struct view_spans spans_of(struct rows_writer *w, const struct critical_row *r)
 {
     w->row = r;
@@ -322,7 +320,7 @@ static void write_arrows(
         const struct path_link *l = &p->links[i];
         if (!intersects(q, l) || l->kind >= LINK_KINDS)
             continue;
-        /* More than a picture holds: of each kind one per pixel, as it were. */
+        /* too many arrows for a picture: keeps one of each kind per pixel */
         uint64_t cell = l->to_ts > q->begin ? ((uint64_t)l->to_ts - (uint64_t)q->begin) / cell_ns + 1 : 1;
         if (n > MAX_ARROWS && cell == last[l->kind])
             continue;
@@ -364,7 +362,7 @@ static void annotation_categories(
         json_write_string(&answer->json, CRITICAL_UNEXPLAINED);
 }
 
-/* The row that the path was on at t. */
+/* Entry of the row that the path was on at t. */
 static int64_t entry_at(const struct critical_view *v, int64_t t)
 {
     const struct path *p = v->path;

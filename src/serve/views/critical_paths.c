@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Critical paths in the background. A few threads take questions in the order they came; each answers twice: with the
- * local path, then the whole. What is known in between is arranged by the threads of requests, when they ask. */
+/* Critical paths in the background. A few threads take questions in order of arrival. Each first computes the local
+ * path, then the whole. Threads of requests arrange the partial path in between, when they need it. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "views/critical_view.h"
 
 enum { MAX_KEPT = 64, MAX_WORKERS = 4, MAX_SEGMENTS_KEPT = 8 << 20, MAX_KEYED = 1 << 20 };
-/* So long a request waits for the whole path; so long for the first picture. */
+/* Time that a request waits for the whole path, and for the first picture. */
 static const int64_t patience_ns = 150000000, first_picture_ns = 1000000000;
 
 enum stage { STAGE_WAITING, STAGE_WORKING, STAGE_DONE, STAGE_FAILED_PATH };
@@ -20,13 +20,13 @@ struct critical_entry {
     char *key;
     struct critical_question question;
     struct critical_view *local, *so_far, *whole;
-    void *finding;                /* while it may be looked at how far the whole is; */
-    bool is_looked;               /* somebody does */
-    uint64_t known, so_far_known; /* serial of that, and of what so_far shows */
+    void *finding;                /* search that may be looked into; else NULL */
+    bool is_looked;               /* a request looks into it */
+    uint64_t known, so_far_known; /* serial of the partial path, and of the one in so_far */
     struct err error;
-    bool alone; /* the other machines could not be asked: `error` says why */
+    bool alone; /* other machines could not be queried; `error` says why */
     int stage;
-    unsigned refs;        /* requests that look at it */
+    unsigned refs;        /* requests that use it */
     uint64_t used, asked; /* ticks */
 };
 
@@ -40,7 +40,7 @@ struct critical_paths {
     VEC(struct critical_entry *) entries;
     unsigned workers;
     uint64_t tick;
-    struct map keyed; /* key of an entry that is not of this experiment -> its number + 1 */
+    struct map keyed; /* key of an entry outside this experiment -> its number + 1 */
 };
 
 int64_t critical_keyed_entry(struct critical_paths *p, uint64_t key)
@@ -62,7 +62,7 @@ bool critical_keyed_room(struct critical_paths *p, size_t n)
     return room;
 }
 
-/* With the lock held. */
+/* Requires the lock. */
 static void drop_view(const struct critical_paths *p, struct critical_view *v)
 {
     if (v && --v->refs == 0)
@@ -90,7 +90,7 @@ static struct critical_view *walk(struct critical_paths *p, struct critical_entr
     return critical_walk(p->x, p->hosts, p->n_hosts, &e->question, only, &p->stopping, &e->error);
 }
 
-/* What the thread that asks other machines, and those that look how far it is, are about. */
+/* Argument of the callbacks: the entry whose path the other machines are computing. */
 struct progress {
     struct critical_paths *paths;
     struct critical_entry *entry;
@@ -115,7 +115,7 @@ static void on_moves_on(void *arg)
     pthread_mutex_unlock(&g->paths->lock);
 }
 
-/* With the lock held, which it gives up meanwhile: arranges what is known now, unless that was done. */
+/* Arranges the partial path unless it is up to date. Requires the lock, and releases it meanwhile. */
 static void look(struct critical_paths *p, struct critical_entry *e)
 {
     struct views_far_path known;
@@ -134,7 +134,7 @@ static void look(struct critical_paths *p, struct critical_entry *e)
     pthread_cond_broadcast(&p->changed);
 }
 
-/* On all machines of the cluster; where these cannot be asked at all, on those that are here. */
+/* Computes the path over all machines of the cluster; if they cannot be queried at all, over those that are here. */
 static struct critical_view *ask_far(struct critical_paths *p, struct critical_entry *e)
 {
     const struct views *x = p->x;
@@ -158,7 +158,7 @@ static struct critical_view *ask_far(struct critical_paths *p, struct critical_e
     return walk(p, e, CRITICAL_ALL_HOSTS);
 }
 
-/* Nobody else writes the entry's error, and nobody reads it before the stage is set. */
+/* Computes the paths of an entry. Only this thread writes the entry's error; others read it after the stage is set. */
 static void work(struct critical_paths *p, struct critical_entry *e)
 {
     if (!e->question.elsewhere && (p->n_hosts > 1 || p->x->far)) {
@@ -214,7 +214,7 @@ static void start_worker(struct critical_paths *p, struct critical_entry *e)
     }
 }
 
-/* ---- what is kept ---- */
+/* ---- cache ---- */
 
 static void free_entry(const struct critical_paths *p, struct critical_entry *e)
 {
@@ -245,7 +245,7 @@ static void remove_entry(struct critical_paths *p, size_t i)
     p->entries.v[i] = p->entries.v[--p->entries.n];
 }
 
-/* Forgets what was not asked for longest until there is room; false: all are in use. */
+/* Drops the least recently requested entries until there is room; false: all are in use. */
 static bool make_room(struct critical_paths *p)
 {
     for (;;) {
@@ -273,7 +273,7 @@ void critical_paths_forget(struct critical_paths *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* The entry, but not one that failed only because memory was short: who asks again has it computed again. */
+/* Returns the entry, unless it failed only for lack of memory: the next request then computes it again. */
 static struct critical_entry *find_entry(struct critical_paths *p, const char *key)
 {
     for (size_t i = 0; i < p->entries.n; i++) {
@@ -290,7 +290,7 @@ static struct critical_entry *find_entry(struct critical_paths *p, const char *k
 
 static struct critical_entry *add_entry(struct critical_paths *p, const char *key, const struct critical_question *q)
 {
-    struct critical_entry *e = find_entry(p, key); /* another request may have been faster */
+    struct critical_entry *e = find_entry(p, key); /* may have been added by another request */
     if (e || !make_room(p))
         return e;
     e = mem_zalloc(sizeof *e);
@@ -304,7 +304,7 @@ static struct critical_entry *add_entry(struct critical_paths *p, const char *ke
 
 /* ---- answering ---- */
 
-/* With the lock held: until the path is there, or patience ends. */
+/* Waits until the path exists, or for the patience time. Requires the lock. */
 static void wait_for(struct critical_paths *p, const struct critical_entry *e, const struct http_request *http)
 {
     const int64_t slice_ns = 20000000;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose critical path a configuration asks for. */
+/* Parsing of a request for a critical path. */
 #include "views/critical_question.h"
 
 #include <inttypes.h>
@@ -77,7 +77,7 @@ static const char *refuse_several(const char *thread, const struct path_lives *f
     return s;
 }
 
-/* By what clients know the row's entry. */
+/* Id by which clients know the row's entry. */
 static uint64_t id_of(const struct views *x, struct path_row row)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
@@ -86,7 +86,7 @@ static uint64_t id_of(const struct views *x, struct path_row row)
     return 0;
 }
 
-/* Leaves of several the one that has the id, if one has it: a thread has other ids in views that are not of threads. */
+/* Reduces several lives to the one that has the id, if any has it. Views that are not of threads use other ids. */
 static void choose(const struct views *x, json_t *id, struct path_lives *found)
 {
     for (size_t i = 0; found->n > 1 && json_is_integer(id) && i < found->n; i++)
@@ -203,7 +203,7 @@ const char *critical_question_parse(struct views *x, json_t *parameters, struct 
         return wrong ? wrong : "Invalid query parameters: thread (there is no kernel trace)";
     if (out->elsewhere)
         return ask_whose(x, thread, host, a, out);
-    /* A life that touches the interval counts, too. */
+    /* includes lives that only touch the interval */
     path_find_lives(
         x->paths, thread, host, out->begin > INT64_MIN ? out->begin - 1 : INT64_MIN, time_after(out->end), &found);
     choose(x, id, &found);

@@ -6,10 +6,10 @@
 #include "views/view.h"
 #include "views/views.h"
 
-/* Parameters: thread ("HOST:TID", "HOST:NAME", TID as number or text, NAME), host (a name, optional), id (of the
- * thread's entry, which tells lives of one number apart; optional), begin and end (ns, or times as people write them;
- * optional), polling ("assume", optional), request (true, optional), elsewhere (true, optional: the thread is of a
- * machine whose traces another node of the cluster has). */
+/* Parameters: thread ("HOST:TID", "HOST:NAME", TID as number or text, NAME); host (a name, optional); id (of the
+ * thread's entry, to distinguish lives with the same number; optional); begin and end (ns, or times as text; optional);
+ * polling ("assume", optional); request (true, optional); elsewhere (true, optional: another node of the cluster has
+ * the traces of the thread's machine). */
 extern const char critical_question_schema[]; /* JSON schema */
 
 /* row: in numbers of the experiment's `paths`; unused with `elsewhere`. The interval is not yet clipped. */

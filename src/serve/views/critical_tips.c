@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of a segment or an arrow of a critical path: what it was, why it began and ended there, and what came
- * before and after. */
+/* Tooltips of segments and arrows of a critical path: state, causes of begin and end, and the segments before and
+ * after. */
 #include "views/critical_tips.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static void tip_if(struct tsp_answer *answer, const char *key, const char *value
         tsp_write_tip(answer, key, value);
 }
 
-/* "web:196 tier", as called for most of [begin, end]; NULL: not known. */
+/* "web:196 tier": the name used for most of [begin, end]; NULL: not known. */
 static const char *name_of(
     const struct critical_view *v, struct path_row row, int64_t begin, int64_t end, struct arena *a)
 {
@@ -39,7 +39,7 @@ static bool is_row(struct path_row a, struct path_row b)
     return a.host == b.host && a.row == b.row;
 }
 
-/* ---- why a segment began and ended ---- */
+/* ---- causes of begin and end ---- */
 
 struct tip {
     const struct views *views;
@@ -49,8 +49,7 @@ struct tip {
     struct arena *arena;
 };
 
-/* Of the signals that the segment has to do with: the one that was under way all the while, the one that came when it
- * began, the one that came when it ended, the one that left then. */
+/* Signals of a segment: under way during all of it, arrived at its begin, arrived at its end, sent at its end. */
 struct signals {
     const struct path_link *under_way, *came, *ended, *left;
 };
@@ -73,7 +72,7 @@ static struct signals signals_of(const struct path *p, const struct path_segment
     return found;
 }
 
-/* "+56.50 ms" from where the question begins. */
+/* Time since the begin of the query, as "+56.50 ms". */
 static const char *since(const struct tip *t, int64_t ts)
 {
     int64_t ns = ts - t->view->path->begin;
@@ -85,7 +84,7 @@ static const char *sender_of(const struct tip *t, const struct path_link *l)
     return name_of(t->view, l->from, l->from_ts, l->from_ts, t->arena) ?: "somebody not known";
 }
 
-/* How far apart the clocks of two rows' machines may be, as "±0.38 ms"; NULL where there is nothing to say. */
+/* Clock error between the machines of two rows, as "±0.38 ms"; NULL: none to report. */
 static const char *apart(
     const struct critical_view *v, struct path_row a, struct path_row b, int64_t ts, struct arena *arena)
 {
@@ -125,7 +124,7 @@ static const char *left_words(const struct tip *t, const struct path_link *l)
     }
 }
 
-/* What ends a state that no other thread ended. */
+/* Words for the end of a state that no other thread ended. */
 static const char *over(int state)
 {
     switch (state) {
@@ -138,7 +137,7 @@ static const char *over(int state)
     }
 }
 
-/* What the same thread did next. */
+/* Words for the next state of the same thread. */
 static const char *turned(int state)
 {
     switch (state) {
@@ -222,7 +221,7 @@ static bool is_of(const struct flow_store *flows, const struct flow_packet *p, c
         !strncmp(addresses + n + arrow, destination, strlen(destination));
 }
 
-/* The packet that ended the wait: the last with these addresses that came for the thread meanwhile. */
+/* Finds the packet that ended the wait: the last one with these addresses that arrived for the thread meanwhile. */
 static bool find_packet(const struct view_host *h, int32_t row, const struct path_segment *s, struct flow_packet *p)
 {
     const struct flow_store *flows = h->index->flows;
@@ -294,7 +293,7 @@ static void write_row(struct tsp_answer *answer, const struct views *x, const st
         write_segment(answer, &(struct tip){x, v, s, (size_t)(s - v->path->segments), a});
 }
 
-/* The segment that the link's message was under way in, or NULL. */
+/* Segment during which the link's message was under way, or NULL. */
 static const struct path_segment *segment_of(const struct path *p, const struct path_link *l)
 {
     size_t at = search_first(i, 0, p->n_segments, p->segments[i].end >= l->to_ts);

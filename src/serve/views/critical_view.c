@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A critical path, arranged for queries by row and time. */
+/* Critical path, arranged for queries by row and time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +9,9 @@
 #include "views/critical_names.h"
 #include "views/critical_view.h"
 
-enum { ROWS_OF_INTERRUPTS = 0x10002 }; /* CPUs, the unknown one, and senders that are not known */
+enum { ROWS_OF_INTERRUPTS = 0x10002 }; /* CPUs, the unknown CPU, and unknown senders */
 
-/* ---- machines and rows, here and elsewhere ---- */
+/* ---- machines and rows, local and remote ---- */
 
 static int64_t entry_here(const struct views *x, size_t host, int32_t row)
 {
@@ -43,7 +43,7 @@ static struct critical_host host_of_far(struct critical_paths *p, const struct v
 
 struct build {
     const struct views *x;
-    struct critical_paths *paths; /* NULL: all is here */
+    struct critical_paths *paths; /* NULL: all hosts are here */
     struct critical_view *view;
     VEC(struct critical_row) rows;
 };
@@ -62,7 +62,7 @@ static int32_t container_of(const struct view_host *h, int32_t row)
     return r.container;
 }
 
-/* Threads that are here are the entries that other views have, too. */
+/* Sets entry and key of a row. Threads that are here have the same entries as in other views. */
 static void name_row(const struct build *b, struct critical_row *r)
 {
     const struct view_host *here = r->host->here;
@@ -73,7 +73,7 @@ static void name_row(const struct build *b, struct critical_row *r)
         uint64_t id = b->view->far.row_id(&b->view->far, r->row);
         r->key = view_key("far", (int64_t)id);
         row = here ? index_row_find(here->index, id) : -1;
-        if (row < 0) { /* a thread of another machine, or one that came later than what is open here */
+        if (row < 0) { /* thread of another machine, or newer than the data that is open here */
             r->entry = critical_keyed_entry(b->paths, map_mix(r->host->key) ^ r->key);
             return;
         }
@@ -116,7 +116,7 @@ static void add_segments(struct build *b)
         r->total += s->end - s->begin;
         r->totals[s->state] += s->end - s->begin;
     }
-    for (size_t i = 0; i < p->n_links; i++) { /* the ends of arrows must be there */
+    for (size_t i = 0; i < p->n_links; i++) { /* arrows need entries at both ends */
         if (p->links[i].from.host >= 0)
             row_of(b, p->links[i].from);
         row_of(b, p->links[i].to);
@@ -230,7 +230,7 @@ void critical_view_free(const struct views *x, struct critical_view *v)
     free(v);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 const struct critical_row *critical_row_of(const struct critical_view *v, int64_t entry)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Walking a critical path over all hosts, or over one alone, in a way that can be ended. */
+/* Walk of a critical path over all hosts, or over one alone. The walk can be stopped. */
 #include "views/critical_view.h"
 
-/* ---- a source of which only one host is seen ---- */
+/* ---- source restricted to one host ---- */
 
 struct lens {
     struct path_source source;
     const struct path_source *inner;
     int32_t only;
 };
-enum { STEPS_AT_A_TIME = 1 << 14 }; /* some ms */
+enum { STEPS_AT_A_TIME = 1 << 14 }; /* takes some ms */
 
 static enum path_reply lens_life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Events table: all events of all traces in order of the experiment's clock, or those that fit a filter. */
+/* Events table: all events of all traces in order of the experiment's clock, or those that match a filter. */
 #include "base/expr.h"
 #include "views/event_table.h"
 #include "views/list.h"
 
-enum { LOOK_AFTER = 256 /* rows: whether the client is still there */ };
+enum { LOOK_AFTER = 256 /* rows between checks that the client is still connected */ };
 
 struct events {
     struct event_table *table;
@@ -13,7 +13,7 @@ struct events {
     size_t n_columns;
 };
 
-/* ---- what there is ---- */
+/* ---- table and columns ---- */
 
 struct event_table *experiment_event_table(const struct views *x)
 {
@@ -29,7 +29,7 @@ struct event_table *experiment_event_table(const struct views *x)
     return t;
 }
 
-/* Contexts and what few look for are there for who asks for them. */
+/* Columns of contexts and rarely needed columns are shown only on request. */
 static int display_of(int64_t column)
 {
     switch (column) {
@@ -73,7 +73,7 @@ static struct events *events_of(struct views *x)
     return view_cache(x, &view_events, make_events);
 }
 
-/* Asked while the experiment is being opened: the counting happens then. */
+/* Counts the events; called while the experiment is opened, so the counting happens then. */
 static bool has_data(const struct view *self, struct views *x)
 {
     return event_pager_items(events_of(x)->pager) > 0;
@@ -85,9 +85,9 @@ static void columns(const struct view *self, struct views *x, const struct tsp_q
     tsp_table_columns(answer, t->columns, t->n_columns);
 }
 
-/* ---- what is asked for ---- */
+/* ---- query ---- */
 
-/* {column id: regular expression}; what is no column or no expression becomes a column that is not there. */
+/* Parses {column id: regular expression}. An invalid column or expression becomes a column that does not exist. */
 static struct event_wanted wanted(json_t *expressions, const char *where, struct arena *a)
 {
     struct event_term *terms = arena_new(a, struct event_term, json_object_size(expressions) + 1);
@@ -103,8 +103,7 @@ static struct event_wanted wanted(json_t *expressions, const char *where, struct
     return w;
 }
 
-/* All expressions under the key 4 ("leave out what does not fit") in one; NULL: none. Each must make sense by itself.
- */
+/* Joins all expressions under the key 4 ("leave out what does not fit"); NULL: none. Each must be valid by itself. */
 static const char *excluding(const struct tsp_query *q, struct err *e)
 {
     json_t *list = json_object_get(
@@ -133,7 +132,7 @@ static void refuse(const struct tsp_query *q, const struct err *e, struct tsp_an
 }
 
 struct reasons {
-    const char *text; /* NULL: none yet */
+    const char *text; /* NULL: no reason yet */
     struct arena *arena;
 };
 
@@ -143,7 +142,7 @@ static void add_reason(void *arg, const char *option, const char *text)
     r->text = r->text ? arena_printf(r->arena, "%s; %s", r->text, text) : arena_strdup(r->arena, text);
 }
 
-/* Why no event fits what is wanted, where it cannot; or NULL. */
+/* Reason why no event can match the query, or NULL. */
 static const char *why_nothing(const struct events *t, const struct event_wanted *w, struct arena *a)
 {
     struct reasons r = {.arena = a};

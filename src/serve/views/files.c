@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files: which threads work with which, from their system calls. By file (each with its threads), and by thread (each
- * with its files, reading and writing only). */
+/* Files and the threads that use them, from system calls. By file (each with its threads), and by thread (each with its
+ * files, reading and writing only). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,13 +9,13 @@
 
 enum { BY_FILE, BY_THREAD }; /* struct view's kind, and the number of its rows */
 
-/* A row of the store: what one thread does with one file. */
+/* Row of the store: the use of one file by one thread. */
 struct use {
     struct state_file file;
     struct graph_row thread;
 };
 
-/* False: nobody's, or nothing that the view shows. */
+/* Finds a use; false: it has no thread, or the view does not show it. */
 static bool find_use(const struct view_host *h, size_t i, int kind, struct use *out)
 {
     state_file(h->states, i, &out->file);
@@ -25,7 +25,7 @@ static bool find_use(const struct view_host *h, size_t i, int kind, struct use *
     return true;
 }
 
-/* With the thread's name for most of [begin, end], which are the host's times. */
+/* Finds a use, with the thread's name for most of [begin, end] (host's clock). */
 static void find_use_then(const struct view_host *h, size_t i, int64_t begin, int64_t end, struct use *out)
 {
     if (find_use(h, i, BY_FILE, out))
@@ -84,7 +84,7 @@ static void add(const struct view *self, const struct views *x, size_t host, str
     free(uses);
 }
 
-/* Bytes of the row, and of all those below it: they follow it. */
+/* Adds the bytes of the row and of all rows below it, which follow it. */
 static void describe(const struct views *x, const struct view_rows *rows, const struct view_row *row, struct arena *a,
     struct view_row_entry *e)
 {
@@ -120,7 +120,7 @@ static const struct view_look looks[] = {[STATE_FILE_OPEN] = {"Open", LOOK_IDLE,
     [STATE_FILE_OTHER] = {"Other", LOOK_TIMER, 0.6}};
 enum { LOOKS = sizeof looks / sizeof *looks };
 
-/* NULL for what is not shown. */
+/* Style key; NULL: not shown. */
 static const char *key_of(const struct state_interval *iv, bool moved_only)
 {
     int use = iv->value == STATE_NONE ? STATE_FILE_NOTHING : (int)(iv->amount & ((1 << STATE_FILE_USE_BITS) - 1));
@@ -169,7 +169,7 @@ static bool tooltip(const struct view_pointed *p)
     return true;
 }
 
-/* ---- both views ---- */
+/* ---- views ---- */
 
 static const struct view_row_graph graph = {
     .add = add, .describe = describe, .show = show, .tooltip = tooltip, .whole_time = true};

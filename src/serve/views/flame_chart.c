@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Flame Chart: what functions every thread of user-space traces was in, over time. Rows: hosts, processes, threads,
- * below each thread its levels. */
+/* Flame Chart: functions of every thread of user-space traces over time. Rows: hosts, processes, threads, and below
+ * each thread its levels. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void write_levels(const struct stacks_tree *w, const struct stacks_trace 
         size_t calls = stack_calls(p->s, row);
         struct stack_call first = {.begin = t.begin}, last = {.end = t.end};
         const char *labels[3] = {arena_printf(w->q->http->arena, "%u", level + 1), "", ""};
-        if (calls) { /* else the call is open: the recording goes on */
+        if (calls) { /* a call without an end is open: the recording continues */
             stack_call(p->s, row, 0, &first);
             stack_call(p->s, row, calls - 1, &last);
         }
@@ -87,7 +87,7 @@ static void add_properties(
     view_add_number(out, "depth", (int64_t)(r->row - t.first_row) + 1);
 }
 
-/* Writes the interval unless `only_matches` and the filter is against it. */
+/* Writes the interval, unless `only_matches` is set and the filter rejects it. */
 static bool write_state(const struct sampler *s, const struct row *r, const struct stack_call *c, bool only_matches)
 {
     const struct view_host *h = &s->x->hosts[r->trace->host];
@@ -108,7 +108,7 @@ static bool write_state(const struct sampler *s, const struct row *r, const stru
         s->q, s->answer, view_to_reference(h, c->begin), view_to_reference(h, c->end), &shown, only_matches);
 }
 
-/* Between two samples lies more than they show: the first that the filter wants stands for it. */
+/* Writes the first match of the filter between two samples, which represents all intervals there. */
 static void write_match_within(const struct sampler *s, const struct row *r, int64_t begin, int64_t end)
 {
     struct stack_call c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Flame Graph: what threads of user-space traces spent their time in, calls along one path added up. Its x axis is not
- * time but its amount: ns from 0. */
+/* Flame Graph: time of threads of user-space traces, with calls along one path summed. Its x axis is an amount of time
+ * in ns, from 0. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,16 +13,16 @@
 /* ---- trees of calls ---- */
 
 enum { MOST_KEPT = 4 };
-/* The trees of a range, by place and thread; each made when it is first wanted. A request for a picture asks for them
- * row by row, and there are several of these for one picture. */
+/* Trees of a range, by place and thread, each made on first use. A request for a picture needs them row by row, and a
+ * picture takes several requests. */
 struct flame {
-    int64_t begin, end; /* reference clock; INT64_MIN and INT64_MAX: the whole trace, which is kept for good */
+    int64_t begin, end; /* reference clock; INT64_MIN and INT64_MAX: the whole trace, which stays cached */
     struct call_tree ***of;
     unsigned refs; /* requests that use it */
     uint64_t used;
 };
 struct graphs {
-    size_t n, *threads; /* places, and threads of each */
+    size_t n, *threads; /* n: places; threads: number by place */
     uint64_t uses;
     VEC(struct flame *) v;
 };
@@ -49,7 +49,7 @@ static void *make_graphs(struct views *x)
     return g;
 }
 
-/* The places may be gone by now. */
+/* Closes all trees without use of the places, which may be freed by now. */
 static void close_graphs(struct views *x, void *cache)
 {
     struct graphs *all = cache;
@@ -65,7 +65,7 @@ static bool is_whole(const struct flame *g)
     return g->begin == INT64_MIN && g->end == INT64_MAX;
 }
 
-/* Lets go those that nobody uses, but for the `left` used last. With the lock held. */
+/* Drops unused trees, except the `left` most recently used. Requires the lock. */
 static void let_go(struct graphs *all, size_t left)
 {
     for (;;) {
@@ -90,7 +90,7 @@ static void give_memory(struct views *x, void *cache)
     let_go(cache, 0);
 }
 
-/* With the lock held. */
+/* Requires the lock. */
 static struct flame *find_graph(struct graphs *all, int64_t begin, int64_t end)
 {
     for (size_t i = 0; i < all->v.n; i++)
@@ -107,7 +107,7 @@ static struct flame *find_graph(struct graphs *all, int64_t begin, int64_t end)
     return g;
 }
 
-/* What a request wants: the whole trace, or parameter selection_range: [begin, end]. */
+/* Range of a request: the whole trace, or parameter selection_range: [begin, end]. */
 struct wanted {
     struct views *x;
     const struct tsp_query *q;
@@ -121,7 +121,7 @@ static bool to_time(json_t *v, int64_t *out)
     return json_is_integer(v);
 }
 
-/* To be ended by let_be. */
+/* The caller ends it with let_be. */
 static struct wanted wanted(struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     struct wanted w = {.x = x, .q = q, .answer = answer};
@@ -145,7 +145,7 @@ static void let_be(struct wanted *w)
     pthread_mutex_unlock(&w->x->lock);
 }
 
-/* Valid until let_be. */
+/* Tree of a thread, valid until let_be. */
 static const struct call_tree *graph_of(struct wanted *w, const struct stacks_trace *p, size_t thread)
 {
     const struct view_host *h = &w->x->hosts[p->host];
@@ -154,7 +154,7 @@ static const struct call_tree *graph_of(struct wanted *w, const struct stacks_tr
     pthread_mutex_lock(&w->x->lock);
     bool missing = !*kept;
     pthread_mutex_unlock(&w->x->lock);
-    if (missing) /* takes long: others need not wait */
+    if (missing) /* outside the lock, since it takes long */
         made = is_whole(g) ? call_tree_new(p->s, thread, INT64_MIN, INT64_MAX)
                            : call_tree_new(p->s, thread, view_to_host(h, g->begin), view_to_host(h, g->end));
     pthread_mutex_lock(&w->x->lock);
@@ -245,7 +245,7 @@ static void write_node(const struct wanted *w, const struct stacks_trace *p, con
     tsp_write_state(w->answer, &state);
 }
 
-/* What lies at the amounts asked for: boxes, and blanks between them. */
+/* Writes the boxes at the requested amounts, and blanks between them. */
 static void write_row(struct wanted *w, const struct stacks_trace *p, size_t row, int64_t entry)
 {
     struct stack_thread t;
@@ -253,7 +253,7 @@ static void write_row(struct wanted *w, const struct stacks_trace *p, size_t row
     stack_thread(p->s, thread, &t);
     const struct call_tree *g = graph_of(w, p, thread);
     size_t depth = row - t.first_row, at = 0;
-    int64_t next = 0; /* up to where all is written */
+    int64_t next = 0; /* all amounts below are written */
     tsp_begin_row(w->answer, entry);
     for (size_t i = 0; depth < g->depths && i < w->q->n_times; i++) {
         int64_t amount = w->q->times[i] == g->total && g->total ? g->total - 1 : w->q->times[i];
@@ -338,7 +338,7 @@ static void style(const struct view *self, struct views *x, const struct tsp_que
     tsp_end_styles(answer);
 }
 
-/* The analysis behind it is part of its id, as clients know it. */
+/* Members, whose analysis is part of the id, as clients expect. */
 static size_t members(struct views *x)
 {
     return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Flows: one line per direction of a connection that a traced host sent on or received from. */
+/* Flows: one line per direction of a connection that a traced host sent or received. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +10,10 @@ enum { MOST_DELAYS = 4096 };
 
 struct row {
     struct flow_key key;
-    int32_t sender, receiver; /* hosts, -1 not traced */
+    int32_t sender, receiver; /* hosts; -1: not traced */
     uint64_t sent, received, bytes, retransmitted;
     int64_t first, last;   /* reference clock */
-    int64_t least, median; /* delay in ns; -1: not known */
+    int64_t least, median; /* delay in ns; -1: unknown */
 };
 struct rows {
     VEC(struct row) v;
@@ -68,7 +68,7 @@ static bool find_send(const struct view_host *h, const struct flow_packet *recei
     return flow_find_send(from->index->flows, &key, &w, send) != FLOW_NOT_SENT;
 }
 
-/* Delays of the receives whose send is known; of very many every k-th. */
+/* Finds delays of receives with a known send; above the limit, of every k-th. */
 static void add_receives(const struct view_host *h, size_t flow, const struct view_host *from, struct row *r)
 {
     struct flow_packet p, s;
@@ -94,7 +94,7 @@ static void add_receives(const struct view_host *h, size_t flow, const struct vi
     free(delays);
 }
 
-/* Did anything of the flow come to the host to stay? */
+/* Returns whether the host received packets of the flow that were addressed to it. */
 static bool stays(const struct view_host *h, int64_t flow)
 {
     struct flow_tally sent, received;
@@ -132,9 +132,9 @@ static void add_flow(struct views *x, size_t host, size_t flow, struct rows *row
     } else {
         for (size_t i = 0; i < x->n_hosts; i++)
             if (x->hosts[i].index->flows && flow_may_send(x->hosts[i].index->flows, &r.key))
-                return; /* shown where it was sent */
+                return; /* shown at its sender */
         if (!stays(h, (int64_t)flow))
-            return; /* it only passed through */
+            return; /* only forwarded by the host */
         r.sender = -1;
         r.receiver = (int32_t)host;
         add_receives(h, flow, NULL, &r);

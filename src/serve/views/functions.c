@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of user-space traces in figures and by duration. Only calls whose entry and exit were seen have a duration.
- */
+/* Functions of user-space traces in figures and by duration. Only calls whose entry and exit were recorded have a
+ * duration. */
 #include "views/durations.h"
 #include "views/stacks.h"
 
@@ -8,7 +8,7 @@ enum { MOST_BARS = 4096 };
 
 /* ---- figures ---- */
 
-/* Of all functions of a trace, by number: the calls that begin within [begin, end]. */
+/* Figures of all functions of a trace, by number: calls that begin within [begin, end]. */
 static struct stack_figures *trace_figures(
     const struct views *x, const struct stacks_trace *p, int64_t begin, int64_t end, const struct tsp_query *q)
 {
@@ -26,7 +26,7 @@ static struct stack_figures *trace_figures(
     return of;
 }
 
-/* By trace, by function. */
+/* Figures by trace, then by function. */
 static struct stack_figures **all_figures(struct views *x, int64_t begin, int64_t end, const struct tsp_query *q)
 {
     const struct stacks *all = stacks_of(x);
@@ -43,7 +43,7 @@ struct statistics {
     const struct tsp_query *q;
     struct tsp_answer *answer;
     int64_t next;    /* entry */
-    const char *row; /* of the root */
+    const char *row; /* name of the root's row */
 };
 
 static void join(struct stack_figures *to, const struct stack_figures *f)
@@ -55,12 +55,12 @@ static void join(struct stack_figures *to, const struct stack_figures *f)
 static void write_one(
     struct statistics *s, int64_t id, int64_t parent, uint64_t key, const char *label, const struct stack_figures *f)
 {
-    const char *row = parent < 0 ? s->row : NULL; /* the root is that of all machines */
+    const char *row = parent < 0 ? s->row : NULL; /* the root is merged over machines */
     struct arena *a = s->q->http->arena;
     durations_write_figures(s->answer, a, id, parent, key, label, row, &f->calls, &f->self);
 }
 
-/* Numbers are used up also by what is not written, so that an entry keeps its own whatever the range. */
+/* Writes a trace. Entries that are not written use up their numbers too, so numbers do not depend on the range. */
 static void write_trace(
     struct statistics *s, const struct stacks_trace *p, const struct stack_figures *of, int64_t root)
 {
@@ -108,7 +108,7 @@ static void statistics_tree(
         write_all(&s, "Selection", "selection", all_figures(x, q->begin, q->end, q));
 }
 
-/* ---- how many of which duration ---- */
+/* ---- counts by duration ---- */
 
 static void density_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
@@ -128,8 +128,7 @@ static void density_tree(const struct view *self, struct views *x, const struct 
     }
 }
 
-/* The longest call of the experiment: bounds of the ranges do not move with the time range, so that pictures can be
- * compared. */
+/* Longest call of the experiment. Bounds of the bars do not change with the time range, so pictures can be compared. */
 static int64_t longest(struct views *x, const struct tsp_query *q)
 {
     struct stack_figures *const *of = all_figures(x, x->data.begin, x->data.end, q);
@@ -184,7 +183,7 @@ static void density_xy(const struct view *self, struct views *x, const struct ts
     }
 }
 
-/* Each view has a second name, by which it is asked for among the analyses of latencies. */
+/* Second name of each view, used among the analyses of latencies. */
 #define OF_CALLS ":org.eclipse.linuxtools.lttng2.ust.analysis.callstack"
 #define STATISTICS \
     .has_data = stacks_have_calls, .headers = durations_headers, .n_headers = DURATIONS_SELF_HEADERS, \

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- looks ---- */
+/* ---- styles ---- */
 
 enum look { WAIT, TIMED_OUT, REFUSED, INTERRUPTED, WAIT_CUT, WAKE, WAKE_CUT, DOUBT, LOOKS };
 static const struct view_look looks[LOOKS] = {
@@ -25,7 +25,7 @@ void futex_write_styles(struct tsp_answer *answer)
     view_write_looks(answer, looks, LOOKS);
 }
 
-/* What the kernel gives back instead of EINTR before it looks whether the call is made again. */
+/* Name of the value that the kernel returns instead of EINTR before it decides on a restart of the call; or NULL. */
 static const char *restart_name(int64_t number)
 {
     switch (number) {
@@ -51,7 +51,7 @@ static enum look look_of(const struct state_interval *iv)
                                                             : REFUSED;
 }
 
-/* How it ended, in a word or two. */
+/* Result of the call, in a word or two. */
 static const char *result(const struct state_interval *iv, char *room, size_t n)
 {
     if (iv->cut)
@@ -98,11 +98,11 @@ void futex_show(const struct view_sampler *s, const struct view_host *h, size_t 
     }
 }
 
-/* ---- who woke whom ---- */
+/* ---- wakers ---- */
 
 bool futex_woken_by(const struct view_host *h, const struct state_interval *wait, struct futex_wake *out)
 {
-    enum { STEPS = 64 }; /* what a thread does between its wake and its return */
+    enum { STEPS = 64 }; /* limit of a thread's steps between its wake-up and its return */
     const struct graph *g = h->index->graph;
     if (!g || wait->value != STATE_FUTEX_WAIT || wait->cut || wait->thread < 0 || wait->thread >= h->threads)
         return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Uaddr vs Waiter: which thread waits for which futex, and who wakes it. Rows: hosts; the futexes that somebody waits
- * for, those first that took most of the threads' time; the threads that use them. */
+/* Uaddr vs Waiter: threads that wait for futexes, and their wakers. Rows: hosts; futexes with waits, by threads' total
+ * time; below each the threads that use it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,14 +29,14 @@ static bool has_data(const struct view *self, const struct view_host *h)
 
 /* ---- rows: hosts, futexes, threads ---- */
 
-/* By host, the view's own: what arrows look up. */
+/* Data of the view by host (view_rows.own), for arrows. */
 struct users {
-    int64_t *rows_of;      /* by FUTEX_USER row: number of its row, NONE */
+    int64_t *rows_of;      /* row number by FUTEX_USER row, or NONE */
     int64_t *by_thread;    /* FUTEX_USER rows in order of their threads */
-    struct figures *waits; /* of all threads; the `row` of a futex's row is a number in it */
+    struct figures *waits; /* waits of all threads by futex; `row` of a futex's row is an index */
 };
 
-/* A FUTEX_USER row that is being put in order, with the figures of its futex. */
+/* FUTEX_USER row while rows are sorted, with the figures of its futex. */
 struct use {
     struct state_row row;
     struct figures waits;
@@ -49,7 +49,7 @@ static int by_futex(const void *pa, const void *pb)
     return names ? names : a->row.number < b->row.number ? -1 : a->row.number > b->row.number;
 }
 
-/* Who waits comes before who only wakes. */
+/* Order of rows: by time waited; waiting threads come before those that only wake. */
 static int by_time_waited(const void *pa, const void *pb)
 {
     const struct use *a = pa, *b = pb;
@@ -61,7 +61,7 @@ static int by_time_waited(const void *pa, const void *pb)
     return a->row.waits ? -1 : 1;
 }
 
-/* uses: by futex. */
+/* uses: sorted by futex. */
 static void add_figures(const struct state_store *s, struct use *uses, size_t n)
 {
     size_t names = state_latency_names(s, STATE_LATENCY_LOCK);
@@ -180,9 +180,9 @@ static bool tooltip(const struct view_pointed *p)
     return true;
 }
 
-/* ---- arrows: from who wakes to who waited ---- */
+/* ---- arrows: from waker to waiter ---- */
 
-/* Of a range all waits are looked at when there are few, else those at so many times. */
+/* Limits of arrows: a range with few waits shows all, others the waits at so many sample times. */
 enum { MOST_WAITS = 20000, MOST_SAMPLES = 1 << 17, LEAST_SAMPLES = 16 };
 
 struct waking {
@@ -192,10 +192,10 @@ struct waking {
     struct tsp_answer *answer;
     const struct view_host *h;
     const struct users *of;
-    int64_t begin, end; /* on the host's clock */
+    int64_t begin, end; /* host's clock */
 };
 
-/* Is the thread of the row in a wake call at t, or was it up to then? */
+/* Returns whether the row's thread is in a wake call at t, or left it at t. */
 static bool wakes_at(const struct state_store *s, size_t user, int64_t t)
 {
     struct state_interval iv;
@@ -212,8 +212,8 @@ static struct state_row user_of(const struct waking *w, size_t by_thread)
     return r;
 }
 
-/* The row of the wake call that the thread is in. First its row of that futex is looked at: a wait is seldom moved to
- * another one. NONE: none is shown. */
+/* Row of the thread's wake call, or NONE: not shown. Starts with the thread's row of that futex, since waits seldom
+ * move to another futex. */
 static int64_t waker_row(const struct waking *w, const struct futex_wake *wake, const char *futex)
 {
     size_t n = users_of(w->h), first = search_first(i, 0, n, user_of(w, i).thread >= wake->thread);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Histogram: events and lost events over time, of each trace and of all. A point counts the events after the point
- * before it, up to and including its own time (the first one: those at its very time), so that the points of the whole
+/* Histogram: events and lost events over time, of each trace and of all. A point counts the events after the previous
+ * point, up to and including its own time. The first point counts those at its very time, so the points of the whole
  * range sum to all events. */
 #include "ctf/ctf.h"
 #include "views/list.h"
 
-/* One trace. */
+/* Trace with its counts. */
 struct unit {
     const struct ctf_source *source;
-    const struct view_host *host; /* its host, or NULL */
+    const struct view_host *host; /* host of the trace, or NULL */
     const char *name;
     uint64_t key;
-    bool beside; /* a user-space trace beside the host's kernel trace */
-    bool lost;   /* some of its events */
+    bool beside; /* user-space trace, besides the host's kernel trace */
+    bool lost;   /* some of its events were lost */
 };
 struct histogram {
     struct unit *units;
@@ -67,8 +67,7 @@ static bool has_data(const struct view *self, struct views *x)
     return x->n_sources && x->data.events > 0;
 }
 
-/* ---- entries: group 0 is all traces (when there are several), then one group per trace; each a root, Total, Lost ----
- */
+/* ---- entries: group 0 is all traces (if there are several), then one group per trace: root, Total, Lost ---- */
 
 static size_t groups(const struct histogram *h)
 {
@@ -115,7 +114,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
 
 /* ---- counting ---- */
 
-/* The times that bound the points: the one before the first, then all. */
+/* Bounds of the points: the time before the first point, then all points. */
 struct bounds {
     const int64_t *t;
     size_t n;
@@ -167,7 +166,7 @@ static void write_series(const struct view *self, struct views *x, const struct 
     }
 }
 
-/* A trace is counted once, for itself and for all. */
+/* Counts each trace once, for itself and for the sum. */
 static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct histogram *h = histogram_of(x);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In-and-out: a template for analyses of a user's own from expressions over events; a flame chart and a table of
- * what each found. */
+/* In-and-out: template for user-defined analyses with expressions over events; flame chart and table of the pairs. */
 #include "views/inout.h"
 #include "views/sampling.h"
 #include "views/spans.h"
@@ -42,7 +41,7 @@ static void derived_gone(struct views *x, json_t *parameters)
     inout_forget(cache_of(x), parameters);
 }
 
-/* ---- what the views share ---- */
+/* ---- shared by the views ---- */
 
 int64_t inout_row_id(const struct views *x, size_t row)
 {
@@ -66,7 +65,7 @@ void inout_ask(const struct view *self, struct views *x, const struct tsp_query 
     struct inout_cache *cache = cache_of(x);
     struct inout_answer a = inout_get(cache, q->configuration, q->http);
     if (!a.pairs && a.status == TSP_RUNNING && q->operation == TSP_LINES)
-        a.pairs = &nothing; /* a table has lines, if only none yet */
+        a.pairs = &nothing; /* tables must have lines, even if none are known yet */
     if (a.pairs)
         writer_of((const struct inout_view *)self, q->operation)(x, q, a.pairs, answer);
     inout_release(cache, &a);
@@ -93,7 +92,7 @@ static void write_host(struct views *x, size_t host, struct tsp_answer *answer)
             .host_id = x->hosts[host].id});
 }
 
-/* The lowest level stands for the group; those above lie below it in the tree. */
+/* Writes a row of the tree. The lowest level represents the group; higher levels lie below it in the tree. */
 static void write_row(
     struct views *x, const struct tsp_query *q, const struct event_pairs *p, size_t row, struct tsp_answer *answer)
 {
@@ -300,7 +299,7 @@ static void write_lines(
     tsp_table_lines(answer, &t, q);
 }
 
-/* ---- the outputs ---- */
+/* ---- outputs ---- */
 
 const struct inout_view view_inout_chart = {
     .view = {.provider = {.id = "org.eclipse.tracecompass.analysis.profiling.core.flamechart",

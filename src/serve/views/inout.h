@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to views: the In-and-out analysis: an event that a user's expression fits opens, one that another fits
- * closes; what lies between is a pair.
+/* Private to views: the In-and-out analysis. An event that matches one expression of the user opens a pair, an event
+ * that matches another closes it.
  *
- * An experiment is read once per configuration, in the background; what was found is cached while it is asked for. */
+ * An experiment is read once per configuration, in the background. The results are cached while they are requested. */
 #ifndef WEFT_VIEWS_INOUT_H
 #define WEFT_VIEWS_INOUT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In-and-out analyses in the background: a thread for each that is read, and a cache of the newest. */
+/* In-and-out analyses in the background: a thread for each active reader, and a cache of the most recent results. */
 #include <inttypes.h>
 #include <stdatomic.h>
 
@@ -9,20 +9,20 @@
 #include "views/list.h"
 
 enum { MAX_CACHED = 8, MAX_PAIRS_CACHED = 8 << 20 };
-/* So long a request waits; and reading ends that nobody asked about for so long: clients ask at least every 5 s. */
+/* Time that a request waits, and time without requests after which reading stops. Clients ask at least every 5 s. */
 static const int64_t patience_ns = 300000000, unasked_ns = 8000000000;
 
 struct inout_entry {
     char *key;
     struct event_pair_config config;
     atomic_bool stop;
-    _Atomic uint64_t read; /* events */
+    _Atomic uint64_t read; /* events read */
     _Atomic int64_t asked_ns;
-    /* All below under the lock: */
+    /* Guarded by the lock: all members below. */
     struct event_pairs *pairs;
-    struct err error; /* the thread's until it is done */
+    struct err error; /* owned by the thread until it is done */
     bool done, listed;
-    unsigned refs; /* of the list, the thread, requests */
+    unsigned refs; /* references of the list, the thread and requests */
     uint64_t used; /* tick */
 };
 
@@ -95,7 +95,7 @@ static void *run(void *arg)
     e->pairs = pairs;
     e->done = true;
     if (!pairs && (e->error.code == ERR_CANCELLED || e->error.code == ERR_NOMEM))
-        unlist(job.k, e); /* who asks again has it read again */
+        unlist(job.k, e); /* the next request reads it again */
     unref(e);
     job.k->threads--;
     pthread_cond_broadcast(&job.k->changed);
@@ -129,7 +129,7 @@ static struct inout_entry *find(const struct inout_cache *k, const char *key)
     return NULL;
 }
 
-/* Forgets what was not asked for longest until there is room; false: all are in use. */
+/* Drops the least recently requested entries until there is room; false: all are in use. */
 static bool make_room(struct inout_cache *k)
 {
     for (;;) {
@@ -149,7 +149,8 @@ static bool make_room(struct inout_cache *k)
     }
 }
 
-/* With the lock held. Takes the configuration over, unless another request was faster; NULL: there is no room. */
+/* Adds an entry, or returns the one that another request added meanwhile. Takes ownership of the configuration. NULL:
+ * no room. Requires the lock. */
 static struct inout_entry *add(struct inout_cache *k, const char *key, struct event_pair_config *config)
 {
     struct inout_entry *e = find(k, key);
@@ -168,7 +169,7 @@ static struct inout_entry *add(struct inout_cache *k, const char *key, struct ev
     return e;
 }
 
-/* Text that equal configurations share. */
+/* Text that is equal for equal configurations. */
 static const char *key_of(json_t *parameters, struct arena *a)
 {
     char *text = json_dumps(json_object_get(parameters, "specifiers"), JSON_COMPACT | JSON_SORT_KEYS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which events open and close pairs: specifiers, as Trace Compass has them. */
+/* Specifiers of events that open and close pairs, as in Trace Compass. */
 #include "views/inout.h"
 
 enum { MAX_LABEL = 256 };
@@ -26,7 +26,7 @@ const char inout_schema[] =
 struct parser {
     const struct event_table *table;
     struct arena *arena;
-    json_t *object; /* the specifier at hand */
+    json_t *object; /* current specifier */
     size_t number;
     const char *wrong;
 };
@@ -37,7 +37,7 @@ static void refuse(struct parser *p, const char *key, const char *why)
         p->wrong = arena_printf(p->arena, "Invalid query parameters: specifiers[%zu].%s (%s)", p->number, key, why);
 }
 
-/* NULL when it is optional and absent, or wrong. */
+/* Text of a key; NULL: optional and absent, or wrong. */
 static const char *text_of(struct parser *p, const char *key, bool required)
 {
     json_t *v = json_object_get(p->object, key);

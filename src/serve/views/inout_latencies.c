@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the In-and-out analysis found, as latencies: over time, in figures, and by length. Times are of the reference
- * clock, so are durations. */
+/* Pairs of the In-and-out analysis as latencies: over time, in figures, and by length. Times and durations use the
+ * reference clock. */
 #include "views/durations.h"
 #include "views/inout.h"
 
-/* Figures are given by hosts' clocks elsewhere; here they are on the reference clock already. */
+/* Host without a clock map. Figures elsewhere use the hosts' clocks; here they are on the reference clock already. */
 static const struct view_host reference;
 
-/* ---- over time ---- */
+/* ---- points over time ---- */
 
 static void write_scatter_tree(
     struct views *x, const struct tsp_query *q, const struct event_pairs *p, struct tsp_answer *answer)
@@ -24,7 +24,7 @@ static void write_scatter_tree(
     tsp_end_tree(answer);
 }
 
-/* The shortest and the longest of each name that begin between two samples. */
+/* Adds the shortest and the longest pair of each name that begin between two samples. */
 static void add_points(const struct tsp_query *q, const struct event_pairs *p, struct durations_points *of)
 {
     size_t at = event_pairs_find(p, q->begin);
@@ -74,8 +74,8 @@ struct statistics {
     const struct event_pairs *pairs;
 };
 
-/* By name: the pairs that begin within the range. First the means, then the distances from them: so no digits are
- * lost. */
+/* Figures by name of pairs that begin within the range. Two passes, means and then distances from them, keep all
+ * digits. */
 static void find(void *arg, bool selection, struct figures *of)
 {
     const struct statistics *s = arg;
@@ -116,7 +116,7 @@ static void write_figures(
     tsp_end_tree(answer);
 }
 
-/* ---- how many of which length ---- */
+/* ---- counts by length ---- */
 
 static void write_density(
     struct views *x, const struct tsp_query *q, const struct event_pairs *p, struct tsp_answer *answer)

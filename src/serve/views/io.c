@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Disk and network throughput: per host and device one line per direction, in bytes a second. */
+/* Disk and network throughput in bytes per second: one line per host, device and direction. */
 #include "views/rates.h"
 
-/* What the views' `kind` stands for. */
+/* Counters and names by the views' `kind`. */
 static const struct {
     int counters[2];
     const char *labels[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Latencies of an experiment: which analyses there are, their names, and the table of them. */
+/* Latencies of an experiment: analyses, names, and the table. */
 #include "views/latencies.h"
 #include "views/list.h"
 #include "views/order.h"
@@ -93,7 +93,7 @@ static void *make(struct views *x)
     return mem_zalloc(sizeof(struct cache));
 }
 
-/* Latencies without names are shown under one all the same. */
+/* Name as shown; latencies without one are shown under a default. */
 static const char *shown_name(const char *name)
 {
     return name && *name ? name : "All threads";
@@ -155,20 +155,20 @@ static const struct tsp_column calls[] = {COLUMNS_OF_ALL, {7, "Return value", "O
 static const struct tsp_column *columns_of(int kind, size_t *n)
 {
     bool is_request = kind == STATE_LATENCY_DISK_WAIT || kind == STATE_LATENCY_DISK_DRIVER;
-    bool returns = kind == STATE_LATENCY_SYSCALL || kind == STATE_LATENCY_LOCK; /* waits for locks are system calls */
+    bool returns = kind == STATE_LATENCY_SYSCALL || kind == STATE_LATENCY_LOCK; /* lock waits are system calls */
     *n = sizeof calls / sizeof *calls - !(is_request || returns);
     return is_request ? requests : calls;
 }
 
-/* The table's rows: of all hosts, by begin on the reference clock. */
+/* Rows of the table: latencies of all hosts, by begin on the reference clock. */
 struct lines {
     const struct views *x;
     int kind;
-    struct row_order order; /* a row per host */
-    /* The line that was asked for last, whose next cell is asked for next. */
+    struct row_order order; /* one row per host */
+    /* Cache of the last requested line, whose next cell is usually requested next. */
     struct {
         size_t row;
-        const struct view_host *host; /* NULL: none was */
+        const struct view_host *host; /* NULL: empty */
         struct state_latency latency;
     } last;
 };
@@ -181,7 +181,8 @@ static int64_t begin_of(void *arg, size_t host, size_t i)
     return view_to_reference(&l->x->hosts[host], v.begin);
 }
 
-/* How many of the host begin before t as begin_of() gives it: maps there and back may differ by rounding. */
+/* Number of the host's latencies that begin before t, as begin_of() converts it. Conversion there and back may round
+ * differently. */
 static size_t before(void *arg, size_t host, int64_t t)
 {
     const struct lines *l = arg;
@@ -216,7 +217,7 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
     switch (column) {
     case 0: text_i64(out, view_to_reference(h, v.begin)); break;
     case 1: text_i64(out, view_to_reference(h, v.end)); break;
-    case 2: text_i64(out, v.end - v.begin); break; /* by the host's clock: clocks that drift change differences */
+    case 2: text_i64(out, v.end - v.begin); break; /* on the host's clock, since drifting clocks change differences */
     case 4: text_puts(out, h->index->name); break;
     case 3: text_puts(out, v.name && *v.name ? v.name : t.name); break;
     case 5:

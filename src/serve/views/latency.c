@@ -24,7 +24,7 @@ static void scatter_tree(const struct view *self, struct views *x, const struct 
     }
 }
 
-/* `of`: by the host's names. */
+/* `of`: figures by the host's names. */
 static void host_points(
     const struct views *x, const struct tsp_query *q, size_t host, int kind, struct durations_points *of)
 {
@@ -67,7 +67,7 @@ static void scatter_xy(const struct view *self, struct views *x, const struct ts
 
 /* ---- figures ---- */
 
-/* Of the latencies that begin within [begin, end]: by name, with begins on the reference clock. */
+/* Figures, by name, of latencies that begin within [begin, end]; begins are on the reference clock. */
 static void find_figures(
     const struct views *x, const struct latency_names *l, int kind, int64_t begin, int64_t end, struct figures *out)
 {
@@ -113,7 +113,7 @@ static void statistics_tree(
     durations_write_statistics(x, q, answer, &(struct durations_statistics){&s, s.l->n_names, find, label});
 }
 
-/* Those of disks have statistics by names of their own, below. */
+/* Statistics of disks have names of their own, below. */
 static size_t statistics_members(struct views *x)
 {
     return latency_members(x) - latency_present(x, STATE_LATENCY_DISK_WAIT) -
@@ -125,7 +125,7 @@ static bool has_latencies(const struct view *self, const struct view_host *h)
     return h->states && state_latencies(h->states, self->kind);
 }
 
-/* ---- how many of which length ---- */
+/* ---- counts by length ---- */
 
 static void density_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {

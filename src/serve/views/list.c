@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All views. */
+/* List of all views. */
 #include "views/list.h"
 
 #define VIEW_ADDRESS(name) &view_##name,

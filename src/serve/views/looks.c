@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "views/looks.h"
 
-/* Keys are the names that Trace Compass uses for the same states; heights are its heights. */
+/* Styles of states. Keys and heights are those of Trace Compass. */
 static const struct view_look looks[STATE_VALUES] = {
     [STATE_USERMODE] = {"Usermode", LOOK_RUNNING, 1},
     [STATE_SYSCALL] = {"System call", LOOK_SYSCALL, 1},
@@ -46,7 +46,7 @@ void view_looks_style(const struct view *self, struct views *x, const struct tsp
     tsp_end_styles(answer);
 }
 
-/* An idle thread or CPU is not drawn. */
+/* Idle threads and CPUs are not drawn. */
 void view_write_state_styles(struct tsp_answer *answer, unsigned states)
 {
     for (int i = 0; i < STATE_VALUES; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Machines: one row per host, how busy its CPUs were. A state stands for the time between samples: what share of its
- * CPU time was used. */
+/* Machines: one row per host, with the load of its CPUs. A state covers the time between samples; its level is the
+ * share of CPU time used. */
 #include <string.h>
 
 #include "views/looks.h"
@@ -13,7 +13,7 @@
 static const struct view_look looks[] = {{"idle", LOOK_RUNNING, 1, 0.08}, {"low", LOOK_RUNNING, 1, 0.35},
     {"medium", LOOK_RUNNING, 1, 0.65}, {"high", LOOK_RUNNING, 1, 1}};
 enum { LEVELS = sizeof looks / sizeof *looks, BUSIEST = 3 };
-/* Least share of busy time of each level. */
+/* Least busy share of each level. */
 static const double least[LEVELS] = {0, 0.05, 0.4, 0.75};
 
 static bool has_data(const struct view *self, const struct view_host *h)
@@ -29,9 +29,9 @@ static int level_of(double share)
     return i;
 }
 
-/* ---- how busy ---- */
+/* ---- load ---- */
 
-/* Sum over the host's CPUs of the ns they were busy up to each time (host's clock). */
+/* Sums the busy ns of the host's CPUs up to each time (host's clock). */
 static void busy_until(const struct view_host *h, const int64_t *times, size_t n, int64_t *sums, struct arena *a)
 {
     int64_t *values = arena_new(a, int64_t, n);
@@ -55,7 +55,7 @@ static double share_of(const struct view_host *h, int64_t busy, int64_t ns)
     return share > 1 ? 1 : share;
 }
 
-/* Share within [begin, end] of the host's clock. */
+/* Busy share within [begin, end] of the host's clock. */
 static double share_within(const struct view_host *h, int64_t begin, int64_t end, struct arena *a)
 {
     int64_t times[2] = {begin, end}, sums[2];
@@ -82,7 +82,7 @@ static uint64_t lost_within(const struct view_host *h, int64_t begin, int64_t en
     return sum;
 }
 
-/* ns that threads which were woken within [begin, end] waited for a CPU. */
+/* Time in ns that threads woken within [begin, end] of the host's clock waited for a CPU. */
 static int64_t waited_within(const struct view_host *h, int64_t begin, int64_t end, struct arena *a)
 {
     const struct state_store *s = h->states;
@@ -96,7 +96,7 @@ static int64_t waited_within(const struct view_host *h, int64_t begin, int64_t e
     return sum;
 }
 
-/* Bytes of payload that all interfaces sent and received within [begin, end] of the reference clock. */
+/* Bytes of payload sent and received by all interfaces within [begin, end] of the reference clock. */
 static int64_t moved_within(const struct view_host *h, int64_t begin, int64_t end)
 {
     static const int kinds[] = {STATE_NET_SENT, STATE_NET_RECEIVED};
@@ -107,7 +107,7 @@ static int64_t moved_within(const struct view_host *h, int64_t begin, int64_t en
     return sum;
 }
 
-/* At the worse end of [begin, end]; < 0: it is the reference, or not known. */
+/* Clock error at the worse end of [begin, end]; < 0: the host is the reference, or the error is unknown. */
 static int64_t clock_error(const struct view_host *h, int64_t begin, int64_t end)
 {
     if (!h->map || h->map->predecessor < 0)
@@ -118,7 +118,7 @@ static int64_t clock_error(const struct view_host *h, int64_t begin, int64_t end
 
 /* ---- tree ---- */
 
-/* What is told of a machine, of the query's range. */
+/* Figures of a machine in the query's range. */
 struct machine_sums {
     double busy;
     uint64_t lost;
@@ -212,7 +212,7 @@ static struct grid grid_of(const struct tsp_query *q, const struct view_host *h)
             add_time(&g, q->times[i], view_sample_time(h, q->times[i]));
     if (from < end && end <= to)
         add_time(&g, end, last);
-    if (g.n == 1 && q->n_times == 1) /* a single time: what was there in the millisecond that follows */
+    if (g.n == 1 && q->n_times == 1) /* a single time shows the following millisecond */
         add_time(&g, g.reference[0] + 1000000, g.host[0] + 1000000);
     return g;
 }
@@ -268,7 +268,7 @@ struct busy {
     int64_t ns;
 };
 
-/* The threads that used most CPU time within [begin, end] of the host's clock, most first. */
+/* Finds the threads with the most CPU time within [begin, end] of the host's clock, largest first. */
 static size_t find_busiest(
     const struct tsp_query *q, const struct view_host *h, int64_t begin, int64_t end, struct busy top[BUSIEST])
 {
@@ -326,7 +326,7 @@ static void tooltip(const struct view *self, struct views *x, const struct tsp_q
     tsp_begin_tooltip(answer);
     if (named && i >= 0 && i < (int64_t)x->n_hosts && has_data(self, &x->hosts[i])) {
         const struct view_host *h = &x->hosts[i];
-        bool lasts = q->element_duration > 0; /* else: what was there in the millisecond that follows */
+        bool lasts = q->element_duration > 0; /* else shows the following millisecond */
         int64_t from = lasts ? q->element_time : t;
         if (__builtin_add_overflow(from, lasts ? q->element_duration : 1000000, &until))
             until = INT64_MAX;
@@ -356,7 +356,7 @@ static void annotation_categories(
         json_write_string(&answer->json, LOST_BY_MACHINE);
 }
 
-/* Losses of several CPUs at a time are one range. */
+/* Writes losses; simultaneous losses of several CPUs are one range. */
 static void write_losses(const struct tsp_query *q, const struct view_host *h, int64_t entry, struct tsp_answer *answer)
 {
     size_t n = state_losses(h->states);

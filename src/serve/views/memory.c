@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory Usage: pages that the kernel's page allocator gave out, per host in total and per thread that got or returned
+/* Memory Usage: pages from the kernel's page allocator, per host in total and per thread that allocated or freed
  * some. */
 #include "views/rates.h"
 #include "views/sampling.h"
@@ -11,7 +11,7 @@ static bool has_data(const struct view *self, const struct view_host *h)
     return h->states && state_counters(h->states, STATE_MEMORY);
 }
 
-/* Does the counter change within the query's range? */
+/* Returns whether the counter changes within the query's range. */
 static bool changes(const struct view_host *h, size_t counter, const struct tsp_query *q)
 {
     struct state_interval at;
@@ -56,8 +56,8 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
     }
 }
 
-/* Bytes at the host's times; NULL: nothing is known. What is freed has been held before: the line is lifted so far that
- * its least value is 0, for every question alike. */
+/* Bytes at the host's times; NULL: unknown. Freed memory was held before. The line is therefore raised until its least
+ * value is 0, the same for every query. */
 static const double *bytes_of(
     const struct view_host *h, const struct tsp_query *q, const int64_t *times, int32_t number)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Trace Notes: what was found wrong with the traces and stopped nothing. The verbs print the same on stderr. */
+/* Trace Notes: problems of the traces that did not stop the analysis. The verbs print the same on stderr. */
 #include "views/view.h"
 
 enum { HOST, WHAT, TIMES, ADVICE, PLACE };

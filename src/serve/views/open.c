@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening the traces of an experiment: hosts, sources, entry ids, and what is known of each trace. */
+/* Opening the traces of an experiment: hosts, sources, entry ids, and figures of each trace. */
 #include "views/open.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ enum { BATCH = 512 };
 
 /* ---- hosts, sources, times ---- */
 
-/* Is `path` at or below `top`? */
+/* Returns whether `path` is `top` or below it. */
 static bool below(const char *path, const char *top)
 {
     size_t n = strlen(top);
@@ -48,16 +48,16 @@ static void set_hosts(struct views *x, const struct views_options *o)
         h->first_thread = x->data.shared;
         h->threads = hosts[i].graph ? (int32_t)graph_rows(hosts[i].graph) : 0;
         x->data.shared += h->threads;
-        /* Whatever the order of the hosts, it is the same one's. */
+        /* the choice does not depend on the order of hosts */
         if (h->index->store_dir && (!keeper || h->index->key < keeper->key))
             keeper = h->index;
     }
-    char *named = o->store ? file_real_path(o->store) : NULL; /* there is one by now: stores lie in it */
+    char *named = o->store ? file_real_path(o->store) : NULL; /* the directory exists by now, since it has stores */
     x->data.ids_dir = named ? arena_strdup(&x->arena, named) : keeper ? keeper->store_dir : NULL;
     free(named);
 }
 
-/* Whose clock times are by; NULL: every host's are by its own. */
+/* Clock that the times use; NULL: every host uses its own. */
 static const char *reference_of(const struct views *x)
 {
     for (size_t i = 0; x->clocks && i < x->n_hosts; i++) {
@@ -113,7 +113,7 @@ static void set_paths(struct views *x)
 
 /* ---- figures ---- */
 
-/* Called by those who read traces, after every batch: without locks. */
+/* Counts a batch of events. Readers of traces call it after every batch, without locks. */
 static void grow(void *views, const struct ctf_trace *t, uint64_t events, int64_t begin, int64_t end)
 {
     const struct views *x = views;
@@ -121,7 +121,7 @@ static void grow(void *views, const struct ctf_trace *t, uint64_t events, int64_
         x->request->grow(x->request->arg, path_of(x, t), events, begin, end);
 }
 
-/* Events, first and last time of a trace that the index does not know, by reading it. What cannot be read has none;
+/* Reads events, first and last time of a trace that the index does not know. Unreadable traces have none. Error:
  * ERR_NOMEM. */
 static int count_source(struct views *x, const struct ctf_source *source, struct tsp_figures *f, struct err *e)
 {
@@ -167,7 +167,8 @@ static size_t add_property(const char **p, const char *key, const char *value)
     return 1;
 }
 
-/* How the clock's cycles become ns since the epoch: (cycles + offset) * scale, as other trace servers tell it. */
+/* Adds properties that convert the clock's cycles to ns since the epoch, (cycles + offset) * scale, as other trace
+ * servers do. */
 static size_t add_clock(struct views *x, const struct ctf_trace *t, const char *(*p)[2])
 {
     const struct ctf_clock *clocks;
@@ -180,7 +181,7 @@ static size_t add_clock(struct views *x, const struct ctf_trace *t, const char *
     return 2;
 }
 
-/* The environment of the argument's first trace, its clock, its host, and whose clock the times are by. */
+/* Sets properties: environment of the argument's first trace, its clock, its host, and the clock that the times use. */
 static void set_properties(struct views *x, size_t arg, struct tsp_figures *f)
 {
     for (size_t i = 0; i < x->n_sources && !f->properties; i++) {
@@ -206,7 +207,7 @@ static void set_properties(struct views *x, size_t arg, struct tsp_figures *f)
     }
 }
 
-/* Where a trace has events, a store has spans. */
+/* Counts the spans of a store in place of a trace's events. */
 static void add_spans(struct views *x, struct tsp_figures *figures, struct tsp_figures *all)
 {
     const struct spanset *o = x->spans;
@@ -249,7 +250,7 @@ static int set_figures(struct views *x, struct err *e)
     return rc;
 }
 
-/* ---- what is missing ---- */
+/* ---- missing data ---- */
 
 static const struct view_host *host_called(const struct views *x, const char *name)
 {
@@ -259,8 +260,8 @@ static const struct view_host *host_called(const struct views *x, const char *na
     return NULL;
 }
 
-/* From the notes that say that something could not be read, a host's first one. They are in order of kind, then host:
- * with what is left out first. */
+/* Lists the first note of each host that reports unreadable data. Notes are in order of kind, then host; left-out data
+ * comes first. */
 static void set_lacks(struct views *x)
 {
     const struct index_note *notes;
@@ -297,7 +298,7 @@ static bool is_spans(const struct views_options *o, const char *path)
     return o->spans && !strcmp(path, o->spans);
 }
 
-/* The paths of traces, as the index takes them; returns how many. */
+/* Collects the paths of traces for the index; returns their number. */
 static size_t index_arguments(struct views *x, const struct views_options *o, const char *const **out)
 {
     const struct tsp_open_request *r = x->request;
@@ -323,7 +324,7 @@ static int relate(struct views *x, const struct clock_options *clock, struct err
 {
     struct err unsynchronised = {0};
     bool apart = clock->no_messages && !clock->n_trust;
-    /* Without clocks every host keeps its own; the clock report says why. */
+    /* every host keeps its own clock on failure; the clock report says why */
     if (!apart && indexed_hosts(x->x) > 1 && experiment_sync(x->x, clock, &x->clocks, &unsynchronised)) {
         x->clocks = NULL;
         if (unsynchronised.code == ERR_NOMEM)

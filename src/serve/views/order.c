@@ -23,7 +23,8 @@ static size_t before(const struct row_order *o, int64_t t)
     return n;
 }
 
-/* The latest time before which no more than `position` items come; then those of that time, row after row. */
+/* Goes to a position: first to the latest time with at most `position` earlier items, then row by row through that
+ * time's items. */
 static void seek(struct row_order *o, size_t position)
 {
     int64_t low = INT64_MAX, high = INT64_MIN;
@@ -47,7 +48,7 @@ static void seek(struct row_order *o, size_t position)
             set_next(o, i, o->rows[i].next + 1);
 }
 
-/* The row whose item comes next. */
+/* Row of the next item. */
 static size_t first_row(const struct row_order *o)
 {
     size_t best = 0;
@@ -57,7 +58,7 @@ static size_t first_row(const struct row_order *o)
     return best;
 }
 
-/* The row whose item came last. */
+/* Row of the previous item. */
 static size_t last_row(const struct row_order *o)
 {
     size_t best = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Priority statistics: how long woken threads wait for a CPU, by the priority that they then have, and by priority and
+/* Priority statistics: time that woken threads wait for a CPU, by their priority at that time, and by priority and
  * name. */
 #include <stdlib.h>
 #include <string.h>
@@ -40,18 +40,17 @@ static void member(struct views *x, size_t i, const char **suffix, const char **
 struct group {
     size_t host;
     int priority;
-    const char *name; /* "" where only priorities count */
+    const char *name; /* "" if only priorities count */
     uint64_t key;
-    struct figures figures; /* of the whole experiment */
+    struct figures figures; /* figures of the whole experiment */
 };
-/* In order of host, priority, name. */
+/* Groups in order of host, priority, name. */
 struct groups {
     VEC(struct group) v;
     struct map numbers; /* key -> index in v + 1 */
     struct strings names;
     VEC(uint32_t)
-    thread_names; /* of all threads in the order of their entry ids: number of the name; empty when only priorities
-                     count */
+    thread_names; /* number of the name of each thread, in order of entry ids; empty if only priorities count */
 };
 
 static struct group group_of(const struct groups *g, const struct views *x, size_t host, const struct state_latency *v)
@@ -154,7 +153,7 @@ struct statistics {
     const struct views *x;
     const struct tsp_query *q;
     const struct groups *groups;
-    struct figures *figures; /* those of a selection while they are found */
+    struct figures *figures; /* figures of a selection while they are computed */
 };
 
 static const char *label(void *arg, size_t i, size_t *host)
@@ -167,8 +166,7 @@ static const char *label(void *arg, size_t i, size_t *host)
                                      : arena_printf(a, "Priority %d", g->priority);
 }
 
-/* What is cached is shared and does not change any more: the names of a selection's threads are known from the whole.
- */
+/* Adds to the figures of a selection. Cached groups are shared and immutable; they include the names of all threads. */
 static void add_to_selection(void *arg, const struct group *of, const struct figures *one)
 {
     struct statistics *s = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "views/rates.h"
 
-/* One step of the sample times before the first of them. */
+/* Time one step before the first sample time. */
 static int64_t time_before(const struct tsp_query *q)
 {
     int64_t step = 1, before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Disk Requests: per disk those that wait in the queue and those that the driver has, each in the first free slot. */
+/* Disk Requests: requests of each disk in the queue and in the driver, each in the first free slot. */
 #include <stdio.h>
 
 #include "views/list.h"
@@ -40,7 +40,7 @@ static void add(const struct view *self, const struct views *x, size_t host, str
 
 /* ---- requests ---- */
 
-/* type NULL: there is none. */
+/* type NULL: no request. */
 struct request {
     const char *type, *disk;
     int64_t sector, bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Resources Status: what the CPUs and the interrupts of every host did over time. Rows: hosts; their CPUs, each with
- * the thread that has it, its frequency where that is told, and its interrupts; interrupts over all CPUs. */
+/* Resources Status: CPUs and interrupts of every host over time. Rows: hosts; their CPUs, each with its current thread,
+ * its frequency if it was recorded, and its interrupts; interrupts over all CPUs. */
 #include <stdio.h>
 
 #include "views/list.h"
@@ -26,7 +26,7 @@ static const char *irq_label(struct view_rows *t, const struct state_row *r, int
     return arena_printf(&t->arena, "%s %d %s", soft ? "SoftIRQ" : "IRQ", number, r->name);
 }
 
-/* Interrupts below `parent`: those of one CPU, or over all (cpu < 0). The group appears with its first member. */
+/* Adds interrupts below `parent`: of one CPU, or over all (cpu < 0). The group appears with its first member. */
 static void add_irqs(
     struct view_rows *t, size_t host, const struct state_store *s, int kind, int32_t cpu, int64_t parent)
 {
@@ -40,14 +40,14 @@ static void add_irqs(
         if (group == VIEW_NO_PARENT)
             group = view_add_group(t, parent, host, soft ? "SoftIRQs" : "IRQs");
         int32_t number = cpu >= 0 ? r.number & 0xffff : r.number;
-        /* The name may become known later. Those that have no number on the host have a name only. */
+        /* the name may become known later; interrupts without a number on the host have a name only */
         uint64_t key = number >= STATE_IPI ? view_key(r.name, 0) : view_key_number(number);
         const char *label = irq_label(t, &r, number, soft);
         view_add_row(t, (struct view_row){group, host, label, kind, i, number, .key = key});
     }
 }
 
-/* Heights tell how the frequency compares with the highest that a CPU of the host had. */
+/* Adds the row of a CPU's frequency. Heights show the ratio to the highest frequency of the host's CPUs. */
 static void add_frequency(
     struct view_rows *t, size_t host, const struct state_store *s, size_t row, int32_t cpu, int64_t parent)
 {
@@ -89,7 +89,7 @@ static void add(const struct view *self, const struct views *x, size_t host, str
     int64_t root = view_add_group(t, VIEW_NO_PARENT, host, x->hosts[host].index->name);
     for (size_t i = 0; i < state_rows(s, STATE_CPU); i++)
         add_cpu(t, host, s, i, root);
-    for (size_t i = 0; i < state_rows(s, FREQUENCY); i++) { /* of CPUs that have no events: others reported it */
+    for (size_t i = 0; i < state_rows(s, FREQUENCY); i++) { /* CPUs without events, recorded by others */
         struct state_row r;
         state_row(s, FREQUENCY, i, &r);
         if (state_find_row(s, STATE_CPU, r.number) < 0)
@@ -125,11 +125,11 @@ static void describe(const struct views *x, const struct view_rows *t, const str
 
 /* ---- states ---- */
 
-/* Threads are told apart by colour; one has the same colour on all CPUs. */
+/* Colours distinguish threads; a thread has the same colour on all CPUs. */
 static const char *const thread_keys[VIEW_PALETTE] = {"Thread 0", "Thread 1", "Thread 2", "Thread 3", "Thread 4",
     "Thread 5", "Thread 6", "Thread 7", "Thread 8", "Thread 9", "Thread 10", "Thread 11"};
 
-/* By share of the highest: "Frequency 1" up to a tenth of it, … "Frequency 10". */
+/* Keys by share of the highest frequency: "Frequency 1" up to a tenth of it, … "Frequency 10". */
 static const char *const frequency_keys[LEVELS] = {"Frequency 1", "Frequency 2", "Frequency 3", "Frequency 4",
     "Frequency 5", "Frequency 6", "Frequency 7", "Frequency 8", "Frequency 9", "Frequency 10"};
 
@@ -284,7 +284,7 @@ static void annotation_categories(
         json_write_string(&answer->json, LOST_BY_CPU);
 }
 
-/* Losses of the CPU whose row this is, or of all CPUs. */
+/* Writes losses of the row's CPU, or of all CPUs. */
 static void write_losses(
     const struct views *x, const struct tsp_query *q, const struct view_row *r, int64_t id, struct tsp_answer *answer)
 {

@@ -58,7 +58,7 @@ static void write_entry(const struct view *self, const struct views *x, const st
         .labels = e.labels,
         .n_labels = self->n_headers,
         .time_graph = true,
-        .start = !i || whole_time ? x->data.begin : view_to_reference(h, begin), /* clients count from the first */
+        .start = !i || whole_time ? x->data.begin : view_to_reference(h, begin), /* first entry: clients' time base */
         .end = whole_time ? x->data.end : view_to_reference(h, end),
         .has_data = row->kind != VIEW_NO_STATES,
         .host_id = h->id,

@@ -12,7 +12,7 @@ int64_t view_sample_time(const struct view_host *h, int64_t t)
     int64_t at = view_to_host(h, t);
     if (!h->map)
         return at;
-    /* A few steps at most: at the ends of 64 bits the conversions give what is nearest, and no time is right. */
+    /* a few steps at most: near the ends of 64 bits conversions saturate, and no time is right */
     for (int i = 0; i < NEAR && at > INT64_MIN && view_to_reference(h, at) > t; i++)
         at--;
     for (int i = 0; i < NEAR && at < INT64_MAX && view_to_reference(h, at + 1) <= t; i++)
@@ -48,7 +48,7 @@ const int64_t *view_times_on(const struct view_times *t, size_t host)
     return *times;
 }
 
-/* ---- how an interval is shown ---- */
+/* ---- style and properties of an interval ---- */
 
 void view_add_property(struct view_shown *s, const char *key, const char *value)
 {
@@ -119,7 +119,7 @@ static bool write_interval(
     return view_write_shown(s->q, s->answer, begin, end, &shown, only_matches);
 }
 
-/* Between two samples lies more than they show: the first that the filter wants stands for it. */
+/* Writes the first match of the filter between two samples, which represents all intervals there. */
 static void write_match_within(const struct view_sampler *s, const struct view_row *row, int64_t begin, int64_t end)
 {
     enum { BATCH = 64 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Scenarios: calls of futex that wait or wake, and interrupt handlers, in tracks: as many are taken as go on at once.
- * Rows: hosts, what goes on, tracks. */
+/* Scenarios: futex calls that wait or wake, and interrupt handlers, in tracks: as many as there are simultaneous ones.
+ * Rows: hosts, kinds, tracks. */
 #include "views/futex_calls.h"
 #include "views/list.h"
 
@@ -62,7 +62,7 @@ static bool is_futex_call(const struct state_interval *iv)
     return iv->value == STATE_FUTEX_WAIT || iv->value == STATE_FUTEX_WAKE;
 }
 
-/* A call looks as it does in its thread's row, and is named by its futex. */
+/* A call has the style of its thread's row and the name of its futex. */
 static void show(
     const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What happened within a range, in figures: threads and machines by state and bytes, CPUs, devices. Answers cost what
- * they show, whatever the range: the stores have sums. */
+/* Figures of a range: threads and machines by state and bytes, CPUs, devices. The cost of an answer depends on what it
+ * shows, not on the range, since the stores have sums. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,13 +11,13 @@
 #include "views/rates.h"
 
 enum { MOST_AMOUNTS = 9, MOST_NAMES = 3 };
-/* A column behind those that name the row. key: of its number in the entry's metadata. */
+/* Column after those that name the row. key: of its number in the entry's metadata. */
 struct amount {
     const char *key;
     bool is_time; /* ns; else bytes */
 };
 struct table {
-    size_t names; /* columns that name the row */
+    size_t names; /* number of columns that name the row */
     const struct amount *amounts;
     size_t n;
 };
@@ -50,7 +50,7 @@ static struct tsp_entry machine(const struct views *x, size_t host)
     return (struct tsp_entry){.id = view_id(x, host), .parent = -1, .key = h->index->key, .host_id = h->id};
 }
 
-/* The range by the host's clock; its ends are those of the trace where it has all of it. */
+/* Range on the host's clock, unbounded where it reaches an end of the experiment. */
 static struct graph_choice range_of(const struct views *x, const struct view_host *h, const struct tsp_query *q)
 {
     return (struct graph_choice){.idle = true,
@@ -66,7 +66,7 @@ static bool has_graph(const struct view *self, const struct view_host *h)
 /* ---- threads ---- */
 
 enum { OTHER = 6, READ, WRITTEN, THREAD_AMOUNTS };
-/* As `weft threads` shows them. */
+/* States as in `weft threads`. */
 static const int shown[OTHER] = {
     GRAPH_RUNNING, GRAPH_PREEMPTED, GRAPH_BLOCKED, GRAPH_TIMER, GRAPH_NETWORK, GRAPH_BLOCK_DEVICE};
 static const struct amount thread_amounts[THREAD_AMOUNTS] = {{"running", true}, {"preempted", true}, {"blocked", true},
@@ -78,7 +78,7 @@ struct thread_line {
     int64_t values[THREAD_AMOUNTS];
 };
 
-/* False: it was not there. */
+/* Figures of a thread; false: the thread did not exist in the range. */
 static bool find_thread(const struct view_host *h, const struct tsp_query *q, const struct graph_choice *range,
     int32_t row, struct thread_line *out)
 {
@@ -100,7 +100,7 @@ static bool find_thread(const struct view_host *h, const struct tsp_query *q, co
     return true;
 }
 
-/* Which threads are told: those that were in one of the states at least so long. */
+/* Least times in a state: threads that reach one of them are listed. */
 struct threshold {
     int64_t least[OTHER];
     bool all;
@@ -111,8 +111,8 @@ static int largest_first(const void *a, const void *b)
     return order_of(*(const int64_t *)b, *(const int64_t *)a);
 }
 
-/* Of each state those are told that are among the `most` threads, of all machines, that were in it longest, and those
- * that were in it as long as the last of these. */
+/* Finds the thresholds. For each state, the `most` threads of all machines that were in it longest are listed, and
+ * those with the same time as the last of these. */
 static void find_threshold(const struct views *x, const struct tsp_query *q, size_t most, struct threshold *out)
 {
     int64_t *times[OTHER], threads = 0;
@@ -221,7 +221,8 @@ static void add_line(struct container_line *to, const struct thread_line *l)
         to->values[i] += l->values[i];
 }
 
-/* The last one of `lines` is of threads in no container. *id: of the first of its entries, and then of the next. */
+/* Writes containers. The last one of `lines` is for threads in no container. *id: id of the first entry; then the next
+ * free id. */
 static void write_containers(
     const struct views *x, size_t host, const struct tsp_query *q, struct tsp_answer *answer, int64_t *id)
 {
@@ -266,14 +267,14 @@ enum { BUSY, IDLE, UNKNOWN, CPU_AMOUNTS };
 static const struct amount cpu_amounts[CPU_AMOUNTS] = {{"busy", true}, {"idle", true}, {"unknown", true}};
 static const struct table cpu_table = {1, cpu_amounts, CPU_AMOUNTS};
 
-/* A CPU while its unknown time is summed up, in order of time. */
+/* Sum of a CPU's unknown time, in order of time. */
 struct unknown {
     const struct state_store *s;
     size_t row;
     int64_t done, end, sum;
 };
 
-/* What is unknown of it until then. */
+/* Adds the unknown time in [from, until) that is not yet counted. */
 static void add_unknown(struct unknown *u, int64_t from, int64_t until)
 {
     enum { BATCH = 64 };
@@ -291,7 +292,8 @@ static void add_unknown(struct unknown *u, int64_t from, int64_t until)
     u->done = until > u->done ? until : u->done;
 }
 
-/* ns of [begin, end] in which it is not known who has the CPU: until that is first seen, and where events were lost. */
+/* Time in ns within [begin, end] with an unknown thread on the CPU: until its first known thread, and where events were
+ * lost. */
 static int64_t unknown_time(const struct state_store *s, int32_t cpu, int64_t begin, int64_t end)
 {
     int64_t row = state_find_row(s, STATE_CPU_THREAD, cpu);
@@ -301,7 +303,7 @@ static int64_t unknown_time(const struct state_store *s, int32_t cpu, int64_t be
     if (row < 0)
         return 0;
     for (size_t i = 0;; i++) {
-        if (loss.cpu < 0 || loss.cpu == cpu) /* and until it is known again */
+        if (loss.cpu < 0 || loss.cpu == cpu) /* the loss itself, and until the thread is known again */
             add_unknown(&u, loss.begin,
                 state_at(s, STATE_CPU_THREAD, u.row, loss.end, &then) && then.value == STATE_UNKNOWN ? then.end
                                                                                                      : loss.end);
@@ -311,7 +313,7 @@ static int64_t unknown_time(const struct state_store *s, int32_t cpu, int64_t be
     }
 }
 
-/* False: the CPU was not there. */
+/* Figures of a CPU; false: the CPU did not exist in the range. */
 static bool find_cpu(
     const struct view_host *h, const struct graph_choice *range, size_t row, int32_t *cpu, int64_t values[CPU_AMOUNTS])
 {
@@ -387,7 +389,7 @@ static bool has_devices(const struct view *self, const struct view_host *h)
     return false;
 }
 
-/* The disks of a host, then its interfaces: each has two counters of the same number. */
+/* Number of the host's disks and interfaces, in this order. Each has two counters with the same number. */
 static size_t devices(const struct view_host *h)
 {
     return state_counters(h->states, STATE_DISK_READ) + state_counters(h->states, STATE_NET_SENT);

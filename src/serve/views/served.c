@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests of server threads, the slowest first; groups of like ones; how many took how long. The same as `weft
- * requests` tells. */
+/* Requests of server threads, slowest first; groups of similar ones; counts by duration. Same content as `weft
+ * requests`. */
 #include <stdlib.h>
 
 #include "base/figures.h"
@@ -34,7 +34,7 @@ enum {
     MACHINES,
     TRAIL
 };
-/* The first one is what they are in the order of. */
+/* Columns of the table, which is sorted by the first. */
 static const struct tsp_column columns[] = {
     {DURATION, "Duration", "To the last byte out", "DURATION", .descending = true},
     {BEGIN, "Begin", "First byte in", "TIMESTAMP"}, {SERVER, "Server", "Machine that replied", "STRING"},
@@ -48,11 +48,11 @@ static const struct tsp_column columns[] = {
     {GROUP, "Group", "Requests like it: Request Groups", "NUMBER", .numbers_of = "weft.requests.groups"},
     {MACHINES, "Machines", "In the order in which the critical path comes to them", "STRING"},
     {TRAIL, "Trail", "What tells other servers who asked", "STRING"}};
-enum { COLUMNS = TRAIL, ALL_COLUMNS, MOST_TRAILS = 20000 }; /* the last one nobody is shown who does not ask for it */
+enum { COLUMNS = TRAIL, ALL_COLUMNS, MOST_TRAILS = 20000 }; /* the last column is written only on request */
 
-/* The line that was asked for last, whose next cell is asked for next: what costs something is found out once. */
+/* Cache of the last requested line, whose next cell is usually requested next: expensive values are computed once. */
 struct lines {
-    const struct served *list; /* NULL: lines are clients of requests of others */
+    const struct served *list; /* NULL: lines are clients of requests that others served */
     const struct path_source *source;
     size_t row;
     const struct served_request *is;
@@ -164,7 +164,7 @@ static void write_lines(const struct view *self, struct views *x, const struct t
     free(l.told.machines);
 }
 
-/* ---- who asked for what others served ---- */
+/* ---- clients of requests that others served ---- */
 
 static void asked_cell(void *arg, size_t row, size_t column, struct text *out)
 {
@@ -172,7 +172,7 @@ static void asked_cell(void *arg, size_t row, size_t column, struct text *out)
         client_cell(arg, column, out);
 }
 
-/* Lines have the numbers of the trails; there is none where nobody here asked. */
+/* Writes the clients. Lines have the numbers of the trails; trails without a client here have no line. */
 static void write_asked(struct views *x, const struct tsp_query *q, json_t *trails, struct tsp_answer *answer)
 {
     json_t *times = json_object_get(q->parameters, "requested_times");
@@ -249,7 +249,7 @@ static void groups_tree(const struct view *self, struct views *x, const struct t
     served_with(self, x, q, answer, write_groups);
 }
 
-/* ---- how many took how long ---- */
+/* ---- counts by duration ---- */
 
 static void write_bars(struct views *x, const struct tsp_query *q, struct tsp_answer *answer, const uint64_t *counts,
     size_t first, size_t past)
@@ -271,7 +271,7 @@ static void write_bars(struct views *x, const struct tsp_query *q, struct tsp_an
     tsp_write_series(answer, &s);
 }
 
-/* Those that were there at any time of the query's range. */
+/* Counts requests that overlap the query's range. */
 static void write_durations(const struct view *self, struct views *x, const struct tsp_query *q,
     const struct served *list, struct tsp_answer *answer)
 {
@@ -295,7 +295,7 @@ static void durations_xy(const struct view *self, struct views *x, const struct 
     served_with(self, x, q, answer, write_durations);
 }
 
-/* Coordinators add up the counts of all servers, range by range. */
+/* Tree of one series. Coordinators sum the counts of all servers, range by range. */
 static void durations_tree(
     const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {

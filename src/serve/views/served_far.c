@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths of requests that go on to the other machines of a cluster. */
+/* Paths of requests that continue on other machines of a cluster. */
 #include <stdlib.h>
 
 #include "base/mem.h"

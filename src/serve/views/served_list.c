@@ -8,21 +8,20 @@
 #include "show/show.h"
 #include "views/list.h"
 
-/* So long a question waits for the list. Where others had to be asked and did not answer, they are asked again after so
- * long. */
+/* Time that a query waits for the list, and time between retries of other nodes that did not answer. */
 static const int64_t patience_ns = 2000000000, slice_ns = 20000000, again_ns = 2000000000;
 
 struct finding {
     const struct path_local *paths;
-    const struct requests_far *far; /* or NULL */
+    const struct requests_far *far; /* NULL: no cluster */
     struct served_far asks;
     atomic_bool stopping;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
-    struct served *list; /* NULL: not found yet, or forgotten */
-    struct err error;    /* why it is not there, once somebody looked */
-    bool at_work;        /* a thread finds it */
-    int64_t found_at;    /* monotonic */
+    struct served *list; /* NULL: not yet found, or dropped */
+    struct err error;    /* reason for a missing list after a search */
+    bool at_work;        /* a thread is searching */
+    int64_t found_at;    /* time of the last search, monotonic */
 };
 
 /* ---- finding ---- */
@@ -61,7 +60,7 @@ static void free_list(struct served *l)
     free(l);
 }
 
-/* With the lock held. Who uses the one before frees it. */
+/* Replaces the list. The last user of the old one frees it. Requires the lock. */
 static void replace(struct finding *f, struct served *list)
 {
     if (f->list && !f->list->used)
@@ -94,7 +93,7 @@ static void *find(void *arg)
     return NULL;
 }
 
-/* With the lock held. */
+/* Starts a search. Requires the lock. */
 static void begin(struct finding *f)
 {
     pthread_t thread;
@@ -107,7 +106,7 @@ static void begin(struct finding *f)
     f->at_work = true;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 static void *new_finding(struct views *x)
 {
@@ -122,13 +121,13 @@ static void *new_finding(struct views *x)
     return f;
 }
 
-/* With the lock held: is it to be found anew, since others may answer now? */
+/* Returns whether a new search is due, since other nodes may answer now. Requires the lock. */
 static bool is_due(const struct finding *f)
 {
     return request_groups_trouble(f->list->groups) && time_monotonic_ns() - f->found_at >= again_ns;
 }
 
-/* With the lock held: until the list is there, or patience ends. */
+/* Waits until the list exists, or for the patience time. Requires the lock. */
 static void wait_for(struct finding *f, const struct http_request *http)
 {
     int64_t deadline = time_monotonic_ns() + patience_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the paths of each group of like requests consist of together, over all machines that they lead to: in all, in a
- * fast one, in a slow one. Of the paths that the groups are told by: nothing is walked for it. */
+/* Composition of the paths of each group of similar requests, over all machines: in all, in a fast request, in a slow
+ * one. It uses the paths that define the groups; no path is walked for it. */
 #include "graph/graph.h"
 #include "show/show.h"
 #include "views/list.h"
@@ -36,7 +36,7 @@ static const char *time_text(const struct writing *w, int64_t ns)
 enum { TOTAL, MEAN, TYPICAL, SLOW, FIGURES, OF_GROUP = 3 };
 enum { LABELS = 3 + FIGURES + 2 };
 
-/* A group (share 1), or what it consists of. names: element, group, state. */
+/* Writes a group (share 1), or a part of it. names: element, group, state. */
 static int64_t write_entry(struct writing *w, const struct request_group *g, const struct request_sum *s,
     const char *const names[3], struct tsp_entry e)
 {

@@ -23,7 +23,7 @@ size_t view_find_span(const struct view_spans *s, int64_t t)
     return after ? after - 1 : SIZE_MAX;
 }
 
-/* First of the query's times from number `from` on that is >= t. */
+/* Number of the query's first time >= t, from number `from` on. */
 static size_t time_from(const struct tsp_query *q, size_t from, int64_t t)
 {
     return search_first(i, from, q->n_times, q->times[i] >= t);
@@ -32,7 +32,7 @@ static size_t time_from(const struct tsp_query *q, size_t from, int64_t t)
 void view_write_spans(const struct view_spans *s, const struct views *x, const struct tsp_query *q, int64_t entry,
     struct tsp_answer *answer)
 {
-    size_t next = SIZE_MAX; /* intervals before it are written or passed by; the first sample has nothing before it */
+    size_t next = SIZE_MAX; /* first interval not yet written or skipped; nothing precedes the first sample */
     tsp_begin_row(answer, entry);
     for (size_t i = time_from(q, 0, x->data.begin); i < q->n_times && !tsp_full(answer);) {
         int64_t t = q->times[i];
@@ -50,7 +50,7 @@ void view_write_spans(const struct view_spans *s, const struct views *x, const s
         }
         int64_t begin = at != SIZE_MAX ? end_of(s, at) : x->data.begin,
                 end = after < s->n ? begin_of(s, after) : x->data.end;
-        if (t >= end) /* behind the experiment's end */
+        if (t >= end) /* after the experiment's end */
             break;
         tsp_write_state(answer, &(struct tsp_state){.start = begin, .end = end});
         i = time_from(q, i + 1, end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening spans: read once for rows, events and links; what else was recorded is looked up when it is asked for. */
+/* Opening spans: rows, events and links are read once; other recorded data is read on demand. */
 #include "views/spanset.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ enum { BATCH = 1024 };
 
 static const char *const keys[] = {SPANS_PROCESS_KEYS, NULL};
 
-/* While rows have no numbers yet: who, by a hash of the ids. */
+/* Event before rows have numbers. Its span is identified by a hash of the ids. */
 struct found_event {
     uint64_t who;
     int64_t time;
@@ -24,7 +24,7 @@ struct found_link {
 struct reading {
     struct views *x;
     struct spanset *o;
-    size_t path; /* number of it in the request */
+    size_t path; /* its number in the request */
     uint64_t n, told;
     int64_t begin, end;
     VEC(struct found_event) events;
@@ -49,7 +49,7 @@ static void tell_progress(struct reading *r)
     r->told = r->n;
 }
 
-/* False: nobody wants them any more, or memory is short. */
+/* Adds a span. Fails if the spans are no longer wanted, or memory is short. */
 static int take(struct reading *r, const struct span *s, struct err *e)
 {
     uint64_t who = hash_of(s->trace_id, s->id);
@@ -113,7 +113,7 @@ static int read_files(struct reading *r, struct err *e)
     return rc;
 }
 
-/* A directory may be a store or a spool. */
+/* Tries a directory as a store; it may be a spool instead. */
 static int try_store(const char *path, struct err *e)
 {
     struct span_store *store;
@@ -147,7 +147,7 @@ static bool is_of(const struct span *s, const struct spanset *o, const struct sp
     return __builtin_bswap64(id) == r->id && !memcmp(s->trace_id, o->traces[r->trace].id, SPAN_TRACE_BYTES);
 }
 
-/* Of several that were told of one span the last counts: the one that has ended. */
+/* Returns the later of two reports of a span: the one that has ended. */
 static const struct span *better(const struct span *known, const struct span *s)
 {
     return !known || s->life > known->life ? s : known;
@@ -213,7 +213,7 @@ static void set_times(struct spanset *o)
     for (uint32_t i = 0; i < o->n_rows; i++) {
         const struct spans_row *r = o->rows + i;
         struct spanset_time t = {spanset_time_of(o, i, r->begin_ns), spanset_time_of(o, i, r->end_ns)};
-        t.end = t.end > t.begin ? t.end : t.begin + 1; /* what takes no time can be seen, too */
+        t.end = t.end > t.begin ? t.end : t.begin + 1; /* spans of zero length stay visible */
         o->begin = !i || t.begin < o->begin ? t.begin : o->begin;
         o->end = !i || t.end > o->end ? t.end : o->end;
         o->times[i] = t;
@@ -241,7 +241,7 @@ static void add_events(struct reading *r, const struct map *rows)
     }
     if (o->events.n)
         qsort(o->events.v, o->events.n, sizeof *o->events.v, by_time);
-    for (size_t i = 0; i < o->events.n; i++) /* a span that was told twice told its events twice */
+    for (size_t i = 0; i < o->events.n; i++) /* a span that was reported twice repeats its events */
         if (!kept || by_time(o->events.v + kept - 1, o->events.v + i))
             o->events.v[kept++] = o->events.v[i];
     o->events.n = kept;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which rows show spans: below each trace its critical paths, and for each service on a host its lanes. Units that are
- * there at once are one below the other, each with as many lanes as it has levels of nesting, and spans at once on one
- * level. */
+/* Rows of spans. Below each trace are its critical paths and, for each service on a host, its lanes. Simultaneous units
+ * lie below one another. Each unit has a lane per level of nesting, and more for simultaneous spans of one level. */
 #include <stdlib.h>
 
 #include "base/order.h"
 #include "views/spanset.h"
 
-/* A span while its trace is laid out. */
+/* Span while its trace is laid out. */
 struct placed {
     int64_t begin, end;
     uint32_t row, depth;
@@ -24,11 +23,11 @@ struct unit {
 };
 struct layout {
     struct spanset *o;
-    uint32_t *depths; /* by row; SPANSET_NONE: not known yet */
+    uint32_t *depths; /* depth by row; SPANSET_NONE: not yet known */
     VEC(uint32_t) way;
     VEC(struct placed) spans;
     VEC(struct unit) units;
-    uint16_t *slots; /* by unit: those that are there at once have others; SPANSET_LANES: too many are */
+    uint16_t *slots; /* slot by unit, different for simultaneous units; SPANSET_LANES: too many units */
     struct place places[SPANSET_PLACES];
     size_t n_places;
     uint32_t *unit_first, *unit_order; /* units by trace */
@@ -36,7 +35,8 @@ struct layout {
 
 /* ---- depth ---- */
 
-/* Upwards to who is known, and down again. Trees have no circles; who made one all the same begins at the top. */
+/* Depth of a row: goes up to a row of known depth, and back down. Trees have no circles; one that exists all the same
+ * begins at the top. */
 static uint32_t depth_of(struct layout *l, uint32_t row)
 {
     const struct spanset *o = l->o;
@@ -72,7 +72,7 @@ static int by_lane(const void *a, const void *b)
     return order_of(x->place, y->place) ?: order_of(x->lane, y->lane) ?: by_begin(a, b);
 }
 
-/* The last place takes all that are too many. */
+/* Number of a row's place. The last place takes the rows of all places above the limit. */
 static uint16_t place_of(struct layout *l, uint32_t row)
 {
     const struct spanset *o = l->o;
@@ -83,7 +83,7 @@ static uint16_t place_of(struct layout *l, uint32_t row)
     if (i == SPANSET_PLACES)
         return SPANSET_PLACES - 1;
     if (i == l->n_places) {
-        if (i == SPANSET_PLACES - 1) /* who else comes is of another service and host */
+        if (i == SPANSET_PLACES - 1) /* the last place mixes services and hosts */
             p = (struct place){SPANSET_NONE, 0, -1};
         l->places[l->n_places++] = p;
     }
@@ -104,7 +104,7 @@ static void gather(struct layout *l, const struct spans_trace *t)
     qsort(l->spans.v, l->spans.n, sizeof *l->spans.v, by_level);
 }
 
-/* The first of ends[from … n) that is not after `begin`; n: none is. */
+/* First of ends[from … n) that is not after `begin`; n: none. */
 static size_t first_free(const int64_t *ends, size_t from, size_t n, int64_t begin)
 {
     while (from < n && ends[from] > begin)
@@ -112,7 +112,7 @@ static size_t first_free(const int64_t *ends, size_t from, size_t n, int64_t beg
     return from;
 }
 
-/* By level. A span beyond the last lane gets none: SPANSET_LANES. */
+/* Assigns lanes level by level. A span beyond the last lane gets SPANSET_LANES: none. */
 static void find_lanes(struct layout *l)
 {
     int64_t ends[SPANSET_LANES];
@@ -170,7 +170,7 @@ static void add_lanes(struct layout *l, uint32_t trace, uint32_t root)
     }
 }
 
-/* ---- units at once ---- */
+/* ---- simultaneous units ---- */
 
 static int by_unit_begin(const void *a, const void *b)
 {
@@ -218,7 +218,8 @@ static int by_unit_lane(const void *a, const void *b)
     return order_of(x->lane, y->lane) ?: by_unit_begin(a, b);
 }
 
-/* By the clock of its host. Time in a queue, and between spans, is what others leave. */
+/* Converts a section by its host's clock. Queue time and time between spans use the clocks of the neighbouring
+ * sections. */
 static struct spanset_section joint_section(const struct spanset *o, const struct spans_sections *path, size_t i)
 {
     const struct spans_section *x = path->v + i, *next = i + 1 < path->n ? x + 1 : x, *before = i ? x - 1 : x;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tooltips say of spans: all that was recorded of one, in bounds. */
+/* Tooltips of spans: all recorded data of a span, within limits. */
 #include <stdio.h>
 
 #include "views/spanset.h"
@@ -30,7 +30,7 @@ void spanset_write_root(const struct spanset *o, uint32_t trace, struct text *ou
 
 /* ---- lines ---- */
 
-/* Cut where a character begins. */
+/* Writes a value, cut at a character boundary. */
 static void put_value(struct text *out, const char *value)
 {
     size_t n = strlen(value);
@@ -51,13 +51,14 @@ static void write_value(struct tsp_answer *answer, const char *name, const char 
     text_fini(&t);
 }
 
-/* Each under its key; `of`: whose they are, said before it. Keys that look like lines of this file are told apart. */
+/* Writes each attribute under its key; `of`: owner, written before the key. Keys that resemble lines of this file get a
+ * prefix. */
 static void write_attributes(const struct spanset_pointed *p, const struct span_attributes *a, const char *of)
 {
     struct arena *arena = p->q->http->arena;
     for (size_t i = 0; i < a->n && i < MOST_ATTRIBUTES; i++) {
         if (*of && !strcmp(a->v[i].key, "service.name"))
-            continue; /* said already */
+            continue; /* already written */
         bool like_ours = !*of && (a->v[i].key[0] < 'a' || a->v[i].key[0] > 'z');
         struct text name = {.fd = -1};
         text_puts(&name, like_ours ? "attribute " : of);
@@ -146,7 +147,7 @@ static const char *shift_text(const struct spanset_pointed *p, int64_t ns)
     return out;
 }
 
-/* Among the traced ones, and how it was found. */
+/* Writes the span's traced thread, and the way it was found. */
 static void write_thread(const struct spanset_pointed *p, uint32_t row)
 {
     static const char *const ways[] = {"", "by its number", "by its number in the container", "by marks in the trace"};
@@ -181,7 +182,7 @@ static void write_on_path(const struct spanset_pointed *p, uint32_t row)
     vec_free(&path);
 }
 
-/* Times of a span whose begin was put right, by the clock of its host. */
+/* Writes times of a span with a corrected begin, on its host's clock. */
 static void write_begin(const struct spanset_pointed *p, uint32_t row)
 {
     const struct spans_row *r = p->x->spans->rows + row;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans: what services and jobs told of themselves, trace by trace, with the critical path of each. */
+/* Spans: spans of services and jobs, trace by trace, with the critical path of each. */
 #include <stdio.h>
 
 #include "base/search.h"
@@ -10,7 +10,7 @@
 #include "views/spanset.h"
 #include "views/tips.h"
 
-/* What a tree lists at most; the newest traces stay. */
+/* Limits of an answer; trees keep the newest traces. */
 enum { MOST_TRACES = 500, MOST_ENTRIES = 20000, MOST_ARROWS = 5000, MOST_MARKS = 20000, LABEL_NAMES = 3, SECONDS = 19 };
 static const char category[] = "Span events";
 
@@ -32,7 +32,7 @@ static bool has_data(const struct view *self, struct views *x)
 
 /* ---- the tree ---- */
 
-/* Of the traces that overlap the query's range, oldest first, the newest that a tree has room for. */
+/* Traces that overlap the query's range, oldest first: the newest ones within the tree's limit. */
 struct chosen {
     uint32_t *v;
     size_t n, left_out;
@@ -67,7 +67,7 @@ static void write_left_out(const struct spanset_entry *e, struct text *out)
         text_printf(out, " (%u more have no row)", e->left_out);
 }
 
-/* The names of what is in a lane, the first ones. */
+/* Writes the first few names of spans in a lane. */
 static void write_lane(const struct spanset *o, const struct spanset_entry *e, struct text *out)
 {
     enum { LOOKED_AT = 256 };
@@ -98,7 +98,7 @@ static void write_label(const struct spanset *o, const struct spanset_entry *e, 
         text_puts(out, " · ");
         size_t at = out->n;
         time_write_utc(out, o->shown[e->trace].begin, true);
-        out->n = out->n > at + SECONDS ? at + SECONDS : out->n; /* the fraction tells traces apart no better */
+        out->n = out->n > at + SECONDS ? at + SECONDS : out->n; /* a fraction does not distinguish traces any better */
         break;
     case SPANSET_PATH:
         text_puts(out, "critical path");
@@ -115,7 +115,7 @@ static void write_label(const struct spanset *o, const struct spanset_entry *e, 
     write_left_out(e, out);
 }
 
-/* Which of its parent's children it is. */
+/* Key of an entry among its parent's children. */
 static uint64_t key_of(const struct spanset *o, const struct spanset_entry *e)
 {
     static const char *const kinds[] = {"trace", "critical path", "place", "lane"};
@@ -190,7 +190,7 @@ struct row {
     const struct tsp_query *q;
     struct tsp_answer *answer;
     const struct spanset_entry *entry;
-    struct spanset_sections path; /* of paths */
+    struct spanset_sections path; /* sections of a path */
 };
 
 static const struct spanset_entry *entry_of(const struct views *x, int64_t id, uint32_t *number)
@@ -202,7 +202,7 @@ static const struct spanset_entry *entry_of(const struct views *x, int64_t id, u
     return x->spans->entries.v + n;
 }
 
-/* The span's row at place i of a lane or path; SPANS_QUEUE, SPANS_ENVELOPE. */
+/* Row of the span at place i of a lane or path; or SPANS_QUEUE, SPANS_ENVELOPE. */
 static int32_t row_at(const struct row *r, size_t i)
 {
     return r->entry->kind == SPANSET_LANE ? (int32_t)r->x->spans->lanes.v[r->entry->first + i] : r->path.v[i].row;
@@ -332,14 +332,14 @@ static void arrows(const struct view *self, struct views *x, const struct tsp_qu
     size_t n = 0, at = 0;
     for (size_t i = 0; i < o->arrows.n; i++)
         n += is_in_view(o, q, o->arrows.v + i);
-    size_t step = n / MOST_ARROWS + 1; /* of very many every so manieth */
+    size_t step = n / MOST_ARROWS + 1; /* above the limit, every step-th arrow is written */
     tsp_begin_arrows(answer);
     for (size_t i = 0; i < o->arrows.n && view_goes_on(q, answer); i++) {
         const struct spanset_arrow *a = o->arrows.v + i;
         if (!is_in_view(o, q, a) || at++ % step)
             continue;
         int64_t from = view_id(x, o->entry_of[a->from]), to = view_id(x, o->entry_of[a->to]);
-        /* Traces that no tree lists have none. */
+        /* traces outside the tree have no entries */
         if (tsp_id(answer, from) >= 0 && tsp_id(answer, to) >= 0)
             tsp_write_arrow(answer, a->begin, a->end, from, to, a->is_link ? "Link" : "Call");
     }
@@ -354,7 +354,7 @@ static void categories(const struct view *self, struct views *x, const struct ts
         json_write_string(&answer->json, category);
 }
 
-/* Of each row one a sample. */
+/* Writes events, at most one per row and sample. */
 static void annotations(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct spanset *o = x->spans;

@@ -16,14 +16,14 @@ int64_t stacks_root(const struct views *x, size_t host)
     return view_id(x, host);
 }
 
-/* Keys that others have had are told apart by their order, which is that of time. */
+/* Makes a repeated key unique. Equal keys differ by their order, which is that of time. */
 static uint64_t unlike(struct map *seen, uint64_t key)
 {
     uint64_t *times = map_put(seen, key, NULL);
     return (*times)++ ? view_key("again", (int64_t)(key + *times)) : key;
 }
 
-/* Names come and go. */
+/* Sets the keys of processes and threads. Names, which change, are used only for processes without a PID. */
 static void set_keys(struct stacks_trace *p, uint64_t trace)
 {
     struct map processes = {0}, threads = {0};
@@ -95,7 +95,7 @@ static void close_stacks(struct views *x, void *cache)
     free(all);
 }
 
-/* They are kept with a view that is never listed, so that all views share them. */
+/* Condition of a view that is never listed. It holds the cache of stacks, which all views share. */
 static bool never(const struct view *self, struct views *x)
 {
     return false;
@@ -108,7 +108,7 @@ const struct stacks *stacks_of(struct views *x)
     return view_cache(x, &view_stacks, find_stacks);
 }
 
-/* The last trace whose ids begin at or before the id. */
+/* Last trace whose ids begin at or before the id. */
 static const struct stacks_trace *trace_of(const struct stacks *all, int64_t id)
 {
     size_t behind = search_first(i, 0, all->n, all->v[i].first_process > id);
@@ -142,7 +142,7 @@ const struct stacks_trace *stacks_process(const struct stacks *all, int64_t id, 
     return p;
 }
 
-/* Maps there and back may differ by rounding. */
+/* Corrects the number for calls near t, since conversion there and back may round differently. */
 size_t stacks_begun(const struct views *x, const struct stacks_trace *p, size_t row, size_t from, int64_t t)
 {
     const struct view_host *h = &x->hosts[p->host];
@@ -165,7 +165,7 @@ struct stacks_range stacks_range(
     return (struct stacks_range){first, last > first ? last : first};
 }
 
-/* ---- what there is ---- */
+/* ---- available data ---- */
 
 bool stacks_calls_shown(const struct stack_thread *t)
 {
@@ -239,7 +239,7 @@ static bool is_shown(const struct stacks_tree *w, const struct stacks_trace *p, 
     return w->shown(&t);
 }
 
-/* What hosts, processes and threads have in common; begin and end by the reference clock. */
+/* Common members of entries of hosts, processes and threads; begin and end: on the reference clock. */
 static struct tsp_entry entry_of(const struct stacks_tree *w, const struct view_host *h, int64_t begin, int64_t end)
 {
     struct tsp_entry e = {.parent = -1, .n_labels = 3, .time_graph = w->time_graph, .xy = w->xy, .host_id = h->id};
@@ -330,7 +330,7 @@ void stacks_write_tree(const struct stacks_tree *w)
 
 /* ---- looks ---- */
 
-/* Warm to cool by name; text on them stays legible. */
+/* Colours by name, warm to cool; text on them stays legible. */
 static const char *const colors[STACKS_COLORS] = {"#e07a5f", "#e8a15a", "#d9b44a", "#b5b85b", "#8fb56b", "#6fb08a",
     "#5aa9a3", "#5a9fbf", "#6f93cf", "#8a88d1", "#a882c9", "#c17fb5", "#d07f98", "#d98c84", "#cf9f7a", "#bfae82",
     "#a3ad86", "#88b09c", "#7faab0", "#8aa5c2", "#a09ec6", "#b69abc", "#c69aa8", "#c9a798"};

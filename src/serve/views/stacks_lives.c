@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* When processes of user-space traces were there, by the kernel trace of their host: nothing that LTTng-UST records
- * tells that a process was killed. */
+/* Lives of processes of user-space traces, from the kernel trace of their host: LTTng-UST records nothing about killed
+ * processes. */
 #include <stdlib.h>
 
 #include "base/map.h"
@@ -14,7 +14,7 @@ static int by_pid_and_time(const void *pa, const void *pb)
     return order_of(a->pid, b->pid) ?: order_of(a->begin, b->begin);
 }
 
-/* Adds the numbers of the trace's processes that allocated memory: the lives of others are not asked about. */
+/* Adds the numbers of the trace's processes that allocated memory. Lives of other processes are not needed. */
 static void add_pids(struct map *pids, const struct stack_store *s)
 {
     for (size_t i = 0; i < stack_threads(s); i++) {
@@ -29,7 +29,8 @@ static void add_pids(struct map *pids, const struct stack_store *s)
     }
 }
 
-/* First threads of processes with these numbers. The number in the trace is that within the process's container. */
+/* Finds the first threads of processes with these numbers. A number in the trace is the one within the process's
+ * container. */
 static void find_leaders(struct stacks_lives *lives, const struct map *pids, const struct graph *g)
 {
     for (size_t i = 0; i < graph_rows(g); i++) {
@@ -49,7 +50,7 @@ static int by_number_and_time(const void *pa, const void *pb)
     return order_of(a->tgid, b->tgid) ?: order_of(a->begin, b->begin);
 }
 
-/* A process ends with its last thread. `v`: by number and time. */
+/* Extends the lives by all threads, since a process ends with its last thread. `v`: by number and time. */
 static void add_threads(struct stacks_life *v, size_t n, const struct graph *g)
 {
     for (size_t i = 0; i < graph_rows(g); i++) {
@@ -66,7 +67,7 @@ static void add_threads(struct stacks_life *v, size_t n, const struct graph *g)
     }
 }
 
-/* Removes the lives of numbers that two processes had at a time, as in two containers: which one it is, is unknown. */
+/* Removes lives of numbers that two processes had at the same time, as in two containers: the right one is unknown. */
 static void remove_ambiguous(struct stacks_lives *lives)
 {
     struct stacks_life *v = lives->of.v;

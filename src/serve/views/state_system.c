@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* State System Explorer: everything that the state stores hold, attribute by attribute, as it is stored. */
+/* State System Explorer: complete content of the state stores, attribute by attribute, as stored. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,13 +32,13 @@ static int64_t tid_of(const struct view_host *h, int32_t row)
     return t.tid;
 }
 
-/* Nothing for what the attribute does not have at the time. */
+/* Shows the attribute's value; nothing if it has none at the time. */
 static void show_value(
     const struct view_host *h, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {
     int32_t cpu = iv->cpu;
     if (row->number == ATTRIBUTE_CPU_OF_THREAD && cpu < 0 &&
-        state_may_have_cpu(iv->value)) /* an interval of the thread that was not sampled */
+        state_may_have_cpu(iv->value)) /* interval of the thread that sample_cpus did not make */
         cpu = state_thread_cpu(h->states, row->row, iv->begin, -1);
     switch (row->number) {
     case ATTRIBUTE_STATUS: out->label = out->style_key = view_state_key(iv->value); break;
@@ -72,7 +72,7 @@ static void show(
     view_add_property(out, "attribute", row->label);
 }
 
-/* Which CPU a thread had at the times: as long as the CPU was its own, and blanks between. */
+/* CPU of a thread at the times: an interval for as long as the thread had the CPU, and blanks between. */
 static size_t sample_cpus(
     const struct state_store *s, size_t thread, const int64_t *times, size_t n, struct state_interval *out)
 {
@@ -82,7 +82,7 @@ static size_t sample_cpus(
     int64_t begin, end;
     state_span(s, &begin, &end);
     for (size_t i = 0; i < n && n_own; i++) {
-        int64_t t = times[i] - (times[i] == end && end > begin); /* the last instant counts as the one before */
+        int64_t t = times[i] - (times[i] == end && end > begin); /* the last instant counts as the previous one */
         struct state_interval *x = &out[found];
         if (t < begin || t > end || (found && t < x[-1].end))
             continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Event Types: how many events of each name a trace has, in all and within the range. */
+/* Event Types: number of events of each name in a trace, in total and within the range. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,21 +7,21 @@
 #include "ctf/ctf.h"
 #include "views/view.h"
 
-/* A name; several classes (of several channels) may have it. */
+/* Event name, which several classes (of several channels) may share. */
 struct type {
     const char *name;
     uint64_t events;
 };
-/* One trace. Types in order of how many events they have. */
+/* Trace with its types, most events first. */
 struct unit {
     const struct view_host *host;
     const struct index_types *counts;
     const char *name;
     struct type *types;
     size_t n_types;
-    size_t *type_of; /* by class */
+    size_t *type_of; /* type by class */
     uint64_t events;
-    int64_t id; /* of its root; those of its types follow */
+    int64_t id; /* id of its root; the ids of its types follow */
     uint64_t key;
 };
 struct statistics {
@@ -39,7 +39,7 @@ static int most_first(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Number of the name's type, behind all types when none has it. */
+/* Number of the name's type; the number of types if there is none. */
 static size_t type_of(const struct unit *u, const char *name)
 {
     size_t i = 0;
@@ -110,7 +110,7 @@ static bool has_data(const struct view *self, struct views *x)
 
 /* ---- the tree ---- */
 
-/* Events within the range by type; those of the whole trace when the range holds all of it. */
+/* Counts events within the range by type; uses the trace's totals if the range includes all of it. */
 static uint64_t count_range(const struct views *x, const struct tsp_query *q, const struct unit *u, uint64_t *events)
 {
     size_t classes = index_types(u->counts);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Machine Summary: a line or two for each machine, however many CPUs and threads it has. At each sample what most of
- * its CPUs did; what most of those of its threads did that were not waiting; and the least, mean and greatest use of a
- * CPU. O(rows · samples). */
+/* Machine Summary: one or two lines per machine, for any number of CPUs and threads. Each sample shows the state of
+ * most CPUs; the state of most threads, not counting waiting ones; and the least, mean and greatest use of a CPU.
+ * O(rows · samples). */
 #include <string.h>
 
 #include "views/looks.h"
@@ -22,13 +22,13 @@ static bool has_data(const struct view *self, const struct view_host *h)
 
 /* ---- counting ---- */
 
-/* How many rows are in each state, by sample. */
+/* Number of rows in each state, by sample. */
 struct counts {
     uint32_t (*of)[STATE_VALUES];
     size_t n;
 };
 
-/* The idle threads are the CPUs'. */
+/* Returns whether a row is counted. Idle threads belong to the CPUs. */
 static bool is_counted(const struct view_host *h, int line, size_t row)
 {
     struct graph_row r;
@@ -40,7 +40,7 @@ static bool is_counted(const struct view_host *h, int line, size_t row)
     return r.idle_cpu < 0;
 }
 
-/* times: ascending, of the host's clock. */
+/* Counts the states of a row. times: ascending, on the host's clock. */
 static void count_row(const struct view_host *h, int kind, size_t row, const int64_t *times, size_t n,
     struct state_interval *found, struct counts *out)
 {
@@ -74,13 +74,13 @@ static struct counts count_line(const struct tsp_query *q, const struct tsp_answ
     return c;
 }
 
-/* Waiting is what threads do when they do nothing. */
+/* Waiting is the state of threads that do nothing. */
 static bool is_waiting(int value)
 {
     return value == STATE_WAIT_BLOCKED || value == STATE_WAIT_UNKNOWN || value == STATE_UNKNOWN;
 }
 
-/* What most do; of as many the first in the order of states; of threads those that wait only where no other is. */
+/* Most frequent state; the first in order of states if equal. Threads: a waiting state only if there is no other. */
 static int dominant(const uint32_t of[STATE_VALUES], int line)
 {
     int best = STATE_NONE;
@@ -125,7 +125,8 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
             write_line(answer, x, q, i, line);
 }
 
-/* The samples within the host's trace; the last state ends at its end, or just behind the last sample. */
+/* Writes states at samples within the host's trace. The last state ends with the trace, or just after the last
+ * sample. */
 static void write_states(
     const struct views *x, const struct tsp_query *q, size_t host, int line, struct tsp_answer *answer)
 {
@@ -168,7 +169,7 @@ static void states(const struct view *self, struct views *x, const struct tsp_qu
     tsp_end_rows(answer);
 }
 
-/* How many did what. */
+/* Writes the number of rows in each state. */
 static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     int64_t entry, t, at;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrows of Thread Status: who ran next on a CPU. */
+/* Arrows of Thread Status, from each thread of a CPU to the next. */
 #include "views/thread_arrows.h"
 
 #include "views/sampling.h"
 
 enum {
-    MAX_INTERVALS = 20000 /* of a host's CPUs, all looked at; beyond that arrows are sampled */,
+    MAX_INTERVALS = 20000 /* limit for reading all intervals of a host's CPUs; above it arrows are sampled */,
     LEAST_SAMPLES = 2000
 };
 
@@ -14,7 +14,7 @@ static bool is_thread(const struct state_interval *iv)
     return iv->thread >= 0 && iv->value == STATE_ACTIVE;
 }
 
-/* An idle CPU does not end the succession; one of which nothing is known does. */
+/* Succession of threads on a CPU. Idle time does not end it; unknown time does. */
 struct succession {
     const struct view_host *h;
     const struct tsp_query *q;
@@ -41,7 +41,8 @@ static void succeed(struct succession *s, const struct state_interval *iv)
     }
 }
 
-/* The CPU may be idle where the range begins or ends: the arrow over it comes from before and goes beyond. */
+/* Adds the state at an end of the range. If the CPU is idle there, adds the state before or after it, so that arrows
+ * over idle time are found. */
 static void succeed_beyond(struct succession *s, size_t row, int64_t t, bool before)
 {
     struct state_interval iv;
@@ -67,7 +68,7 @@ static void write_all_arrows(struct succession *s, size_t row, int64_t begin, in
     succeed_beyond(s, row, end, false);
 }
 
-/* The arrow that leaves each state in force at a sample. */
+/* Writes the arrow that leaves each state in force at a sample. */
 static void write_sampled_arrows(
     struct succession *s, size_t row, const int64_t *times, size_t n, struct state_interval *room)
 {

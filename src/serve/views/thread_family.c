@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is whose child among the threads of a host. */
+/* Parents and children among the threads of a host. */
 #include "views/thread_family.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static int by_tid_and_begin(const void *pa, const void *pb, void *arg)
     return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-/* The life of `tid` at t; when none is known to be there, the next one that was not born after t. -1: none. */
+/* Life of `tid` at t; if there is none, the next one not born after t. -1: none. */
 static int32_t life_at(const struct thread_family *f, int32_t tid, int64_t t)
 {
     int32_t found = -1;
@@ -47,7 +47,7 @@ static int32_t parent_of(const struct thread_family *f, int32_t row)
     return r->ppid > 0 ? life_at(f, r->ppid, r->begin) : -1;
 }
 
-/* Traces may claim anything, circles too: the entry that would close one belongs to the host. */
+/* Removes circles, which traces may claim: the entry that would close one becomes a child of the host. */
 static void break_circles(struct thread_family *f)
 {
     enum { NEW, ON_THE_WAY, DONE };
@@ -67,14 +67,14 @@ static void break_circles(struct thread_family *f)
     free(seen);
 }
 
-/* Every parent before its children, brothers by tid and begin. */
+/* Sorts parents before their children, siblings by tid and begin. */
 static void find_order_seen(struct thread_family *f)
 {
     int32_t *first = mem_zalloc(((size_t)f->n + 1) * sizeof *first),
             *next = mem_zalloc(((size_t)f->n + 1) * sizeof *next);
     for (int32_t i = 0; i <= f->n; i++)
         first[i] = -1;
-    for (int32_t i = f->n; i-- > 0;) { /* first[n]: of the host itself */
+    for (int32_t i = f->n; i-- > 0;) { /* first[n]: for the host itself */
         int32_t row = f->order[i], parent = f->parents[row] >= 0 ? f->parents[row] : f->n;
         next[row] = first[parent];
         first[parent] = row;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What threads do, counted: bytes that their system calls read and wrote, exits of those that are virtual CPUs. Per
- * host the threads that did so within the range, over time as a rate. */
+/* Counters of threads: bytes read and written by system calls, exits of virtual CPUs. Per host the threads whose
+ * counters grew within the range, over time as a rate. */
 #include "views/rates.h"
 
 enum { MOST_COUNTED = 2 };
-/* What the views' `kind` stands for: the counters of a thread; with several, each has an entry below the thread's. */
+/* Counters of a thread by the views' `kind`. With several, each has an entry below the thread's. */
 static const struct counted {
     size_t n;
     int counters[MOST_COUNTED];
@@ -20,14 +20,14 @@ static bool has_data(const struct view *self, const struct view_host *h)
         (state_counters(h->states, c->counters[0]) || (c->n > 1 && state_counters(h->states, c->counters[1])));
 }
 
-/* ---- entries: those of threads are the same everywhere; then one per host, then one per thread and counter ---- */
+/* ---- entries: those of threads are common to all views; then one per host, then one per thread and counter ---- */
 
 static int64_t counter_id(const struct views *x, const struct counted *c, int64_t thread, size_t k)
 {
     return c->n == 1 ? thread : view_id(x, x->n_hosts) + thread * (int64_t)c->n + (int64_t)k;
 }
 
-/* Thread and counter of an entry; false when it has none. */
+/* Finds thread and counter of an entry; false: it has none. */
 static bool counter_of(
     const struct views *x, const struct counted *c, int64_t id, size_t *host, int32_t *row, size_t *k)
 {
@@ -108,7 +108,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
     }
 }
 
-/* ---- over time ---- */
+/* ---- series ---- */
 
 static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {

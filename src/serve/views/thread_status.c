@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Thread Status: what every thread of every host did over time. Rows: hosts, below them processes and their threads as
+/* Thread Status: states of every thread of every host over time. Rows: hosts, below them processes and their threads as
  * parents and children. */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void close_families(struct views *x, void *cache)
     free(families);
 }
 
-/* ---- only those that did something ---- */
+/* ---- filter of active threads ---- */
 
 /* Parameter active_thread_filter or isFiltered: true, or a list of CPUs. */
 static json_t *active_filter(const struct tsp_query *q)
@@ -57,7 +57,8 @@ static bool is_active(const struct state_interval *iv)
         iv->value == STATE_WAIT_FOR_CPU;
 }
 
-/* Did the thread run or want to within [begin, end] of its host's clock? Such states are never far apart. */
+/* Returns whether the thread ran, or was ready to, within [begin, end] of its host's clock. Such states are never far
+ * apart. */
 static bool was_active(const struct state_store *s, size_t row, int64_t begin, int64_t end)
 {
     enum { BATCH = 16 };
@@ -73,7 +74,7 @@ static bool was_active(const struct state_store *s, size_t row, int64_t begin, i
     }
 }
 
-/* Marks the threads that had one of the CPUs within [begin, end]. */
+/* Marks threads that had one of the CPUs within [begin, end]. */
 static void mark_on_cpus(
     const struct tsp_query *q, const struct view_host *h, json_t *cpus, int64_t begin, int64_t end, bool *chosen)
 {
@@ -97,7 +98,7 @@ static void mark_on_cpus(
     }
 }
 
-/* Which rows the tree shows; NULL: all. Parents stay with their children. */
+/* Chooses the rows of the tree; NULL: all. Parents stay with their children. */
 static bool *choose_rows(const struct tsp_query *q, const struct view_host *h, const struct thread_family *f)
 {
     json_t *filter = active_filter(q);
@@ -117,7 +118,7 @@ static bool *choose_rows(const struct tsp_query *q, const struct view_host *h, c
 
 /* ---- tree ---- */
 
-/* containers: number of the first entry of the machine's containers; -1: the tree has none. */
+/* Part of the tree. containers: number of the first entry of the machine's containers; -1: the tree has none. */
 struct tree_part {
     const struct views *x;
     const struct tsp_query *q;
@@ -132,7 +133,7 @@ static int64_t entry_of_container(const struct tree_part *t, int32_t container)
                                                 : view_id(t->x, t->host);
 }
 
-/* Below its parent, unless that is elsewhere. */
+/* Entry above a row: the parent's, unless the parent is in another container. */
 static int64_t entry_above(const struct tree_part *t, int32_t row)
 {
     int32_t parent = t->f->parents[row], container = t->f->rows[row].container;
@@ -140,7 +141,7 @@ static int64_t entry_above(const struct tree_part *t, int32_t row)
     return elsewhere ? entry_of_container(t, container) : t->x->hosts[t->host].first_thread + parent;
 }
 
-/* Those that the chosen threads are in. */
+/* Writes the containers of the chosen threads. */
 static void write_containers(const struct tree_part *t, const bool *chosen, struct tsp_answer *answer)
 {
     const struct view_host *h = &t->x->hosts[t->host];
@@ -176,8 +177,7 @@ static void write_thread(const struct tree_part *t, int32_t row, struct tsp_answ
     struct tsp_meta meta[3] = {{.key = "execName", .text = r->name}};
     struct state_row life = {.begin = r->begin, .end = r->end};
     size_t n = 1;
-    if ((size_t)row <
-        state_rows(h->states, STATE_THREAD)) /* from the trace's begin on, when it was not seen to be born */
+    if ((size_t)row < state_rows(h->states, STATE_THREAD)) /* begins with the trace if no birth was recorded */
         state_row(h->states, STATE_THREAD, (size_t)row, &life);
     if (r->tgid >= 0)
         meta[n++] = (struct tsp_meta){.key = "PID", .number = r->tgid};
@@ -236,7 +236,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
 
 /* ---- states ---- */
 
-/* An idle thread that does not run waits for nothing: its row is blank there. */
+/* Style of a state. An idle thread that does not run waits for nothing: its row is blank there. */
 static const char *style_of(const struct view_host *h, size_t row, int value)
 {
     struct graph_row r;
@@ -302,7 +302,7 @@ static void arrows(const struct view *self, struct views *x, const struct tsp_qu
 
 /* ---- tooltip ---- */
 
-/* What the thread waited for and who ended it, as the graph knows it. t: host's clock. */
+/* Writes the object that the thread waited for and the thread that ended the wait, from the graph. t: host's clock. */
 static void write_cause(
     struct tsp_answer *answer, const struct tsp_query *q, const struct view_host *h, int32_t row, int64_t t)
 {

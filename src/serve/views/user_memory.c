@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory Usage of user space: what threads allocated by malloc and its kin and did not free, by thread, process and
+/* Memory Usage of user space: memory allocated by malloc and related functions and not freed, by thread, process and
  * host. */
 #include "views/rates.h"
 #include "views/stacks.h"
@@ -11,7 +11,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
         .x = x, .q = q, .answer = answer, .shown = stacks_memory_shown, .xy = true, .have_data = true});
 }
 
-/* What a thread held at the host's times: nothing once its process has ended, whoever has its number then. */
+/* Memory of a thread at the host's times: none after its process ended, even if its number is used again. */
 static void held_by(const struct stacks_trace *p, size_t thread, const int64_t *times, size_t n, int64_t *bytes)
 {
     struct stack_thread t;
@@ -26,7 +26,7 @@ static void held_by(const struct stacks_trace *p, size_t thread, const int64_t *
 
 enum { ALL = -1 };
 
-/* Adds what the threads of a process (or of all) held at the host's times. */
+/* Adds the memory of a process's (or of all) threads at the host's times. */
 static void add_threads(
     const struct stacks_trace *p, int64_t process, const int64_t *times, size_t n, int64_t *bytes, double *y)
 {
@@ -46,7 +46,7 @@ struct lines {
     struct views *x;
     const struct tsp_query *q;
     struct tsp_answer *answer;
-    const int64_t **times; /* by host, on its clock; made on first use */
+    const int64_t **times; /* times by host, on its clock; made on first use */
     int64_t *bytes;
 };
 
@@ -104,7 +104,7 @@ static void write_process(struct lines *l, const struct stacks_trace *p, size_t 
         l, id, arena_printf(a, "%s:%s", l->x->hosts[p->host].index->name, stacks_process_label(a, p, process)), y);
 }
 
-/* The hosts' totals are always there. */
+/* Writes the totals of all hosts, and the requested series. */
 static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct stacks *all = stacks_of(x);

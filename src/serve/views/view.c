@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What views share: caches, times, entry ids, loops over what is asked for, entries and series of charts. */
+/* Functions shared by views: caches, times, entry ids, loops over requested items, entries and series of charts. */
 #include "views/view.h"
 
 #include "base/map.h"
@@ -31,7 +31,7 @@ int64_t view_id(const struct views *x, size_t number)
 
 uint64_t view_key_number(int64_t number)
 {
-    return map_mix((uint64_t)number + 1); /* 0 is no key */
+    return map_mix((uint64_t)number + 1); /* 0 is not a valid key */
 }
 
 uint64_t view_key(const char *name, int64_t number)
@@ -80,7 +80,7 @@ bool view_thread_of(const struct views *x, int64_t id, size_t *host, int32_t *ro
     return false;
 }
 
-/* ---- what is asked for ---- */
+/* ---- queries ---- */
 
 bool view_goes_on(const struct tsp_query *q, const struct tsp_answer *answer)
 {
