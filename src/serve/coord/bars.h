@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to coord: counts by ranges of durations that are the same on every server, added up. */
+/* Private to coord: sums of counts by ranges of durations that are equal on every server. */
 #ifndef WEFT_COORD_BARS_H
 #define WEFT_COORD_BARS_H
 
 #include "coord/call.h"
 
-/* Each tree that is there is one entry of one key that states TSP_COUNTS. Trees at NULL are of servers that have
- * none. */
+/* Returns whether each tree is one entry of one key that states TSP_COUNTS. Models at NULL (servers without a tree) are
+ * skipped. */
 bool bars_are_stated(const struct slice *models, size_t n);
-/* Answers a question for series that the members' trees state so; false: they do not, and nothing was sent. */
+/* Answers a question for series if the members' trees state counts. False: they do not, and nothing was sent. */
 bool bars_answer(struct coord_call *);
 
 #endif

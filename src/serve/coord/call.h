@@ -9,147 +9,148 @@
 #include "coord/node.h"
 #include "tsp/request.h"
 
-/* Somebody whose data are not, or not all, in the answer. `host`: the server itself, or whom it names. */
+/* Missing source: a server whose data are missing or partial in the answer. `host`: the server itself, or a host it
+ * reports. failed: all of its data are missing. */
 struct lack { const char *host, *why; bool failed; const struct node *server; };
 
-/* Words for what an answer is, in the order in which a later one is what the whole is. */
+/* Status of an answer. The greatest one among the parts is that of the whole. */
 enum verdict { VERDICT_FAILED, VERDICT_CANCELLED, VERDICT_COMPLETED, VERDICT_RUNNING };
 
 struct coord_call {
     struct coordinator *c;
     struct http_request *q;
     const char *arg[TSP_MAX_STARS];
-    json_t *body, *parameters;       /* of requests with a body, else NULL and an empty object; owned */
-    struct node **servers; size_t n_servers; /* when it came */
-    const uint64_t *keys;            /* of the nodes by number, when it came: no answer mixes two runs of a server */
-    bool several;                    /* more than one member, when it came */
-    unsigned *epochs;                /* by number of the server, when it came; NULL: not of an experiment */
-    struct node **members; size_t n_members; /* of an experiment's operation: who has it, or may have it */
+    json_t *body, *parameters;       /* body of the request, owned; without one: NULL and an empty object */
+    struct node **servers; size_t n_servers; /* servers when the request came */
+    const uint64_t *keys;            /* node keys by number, at the same time: no answer mixes two runs of a server */
+    bool several;                    /* experiment had several members when the request came */
+    unsigned *epochs;                /* epochs by server number, when the request came; NULL: not of an experiment */
+    struct node **members; size_t n_members; /* servers that have, or may have, the operation's experiment */
     VEC(struct lack) lacks;
-    struct own_times *own_times;     /* by number of the server: times that it was asked for; NULL: none (times.c) */
-    /* Made once, when first needed (pieces.c): pieces of sessions, the samples asked for, a hash of the output. */
+    struct own_times *own_times;     /* times sent to each server, by its number; NULL: none (times.c) */
+    /* Made when first needed (pieces.c): pieces of sessions, the requested samples, a hash of the output. */
     struct coord_pieces *pieces; size_t n_pieces; bool pieces_known;
     const int64_t *samples; size_t n_samples; bool samples_known;
     uint64_t output;
-    struct group_lines *lines;       /* machines' lines that groups are made of; NULL: none are asked for (groups.c) */
+    struct group_lines *lines;       /* machines' lines that groups are made of; NULL: none requested (groups.c) */
     size_t gathered;                 /* bytes of the analysis' answers */
-    uint64_t held;                   /* bytes that the answers of one question took at most */
-    uint64_t complete;               /* hosts of which nothing is missing */
-    enum verdict verdict;            /* of the analysis, once its answers are there */
-    const char *message;             /* that a server gave with it; NULL: none */
-    enum tsp_code code;              /* of the message */
-    /* Of the servers that still work; stated: all of them say how far they are. */
+    uint64_t held;                   /* peak bytes of the answers to one question */
+    uint64_t complete;               /* hosts without missing data */
+    enum verdict verdict;            /* status of the analysis, once its answers are there */
+    const char *message;             /* message of a server for that status; NULL: none */
+    enum tsp_code code;              /* code of the message */
+    /* Progress of the servers that still work; stated: each of them reports its progress. */
     struct { uint64_t done, of; bool stated; } progress;
-    const char *via;                 /* the header by which coordinators know that they ask each other in a circle */
+    const char *via;                 /* header by which coordinators detect that they ask each other in a circle */
     bool replied;
 };
 
 void coord_reply(struct coord_call *, int status, struct text *);
 void coord_error(struct coord_call *, int status, const char *title, const char *detail);
-/* The same with another code than the status has; NONE: with that. */
+/* Sends an error with this code; NONE: the code of the status. */
 void coord_refuse(struct coord_call *, int status, enum tsp_code, const char *title, const char *detail);
-/* The code of a server's answer; NONE: it has none, or one that is not known here. */
+/* Returns the code of a server's answer; NONE: missing or unknown. */
 enum tsp_code coord_code(struct slice answer);
-const char *coord_text(json_t *object, const char *key); /* or NULL */
+const char *coord_text(json_t *object, const char *key); /* NULL: no string there */
 bool coord_integer(const json_t *, int64_t *out);
-/* The server lacks in the answer; said once for each. */
+/* Notes that the server's data are missing in the answer; once for each server. */
 void coord_lacks(struct coord_call *, struct node *, const char *why);
-/* The same of a part of what it has. */
+/* Notes that part of the server's data is missing; once for each server. */
 void coord_lacks_some(struct coord_call *, struct node *, const char *why);
-/* Who the server says is missing of what it has: the member `hosts` of its answer. Returns how many are not. */
+/* Notes the missing sources that the server reports in the member `hosts` of its answer. Returns the number of complete
+ * hosts; 1 if not stated. */
 uint64_t coord_lacks_there(struct coord_call *, const struct node *, struct slice answer);
-/* The members of an answer that say so. */
+/* Writes the member `hosts` of an answer, with its missing sources. */
 void put_hosts(struct coord_call *, struct json *, uint64_t complete);
-/* "Completed; without db: no answer in 3.0 s": what is missing, behind `what` (NULL: nothing); NULL: nothing is. */
+/* Returns `what` (NULL: nothing) followed by the missing sources: "Completed; without db: no answer in 3.0 s". NULL: no
+ * text at all. */
 const char *coord_missing(struct coord_call *, const char *what);
-/* The header Warning, where an answer has no place for who is missing. */
+/* Sets the header Warning, for answers that have no place for missing sources. */
 void coord_warn(struct coord_call *);
 
-/* ---- asking ---- */
+/* ---- scatter and gather ---- */
 
 enum part_fate {
-    PART_GOOD,                       /* an answer to merge */
-    PART_REFUSED,                    /* an answer with another status than 200, as `root` says (or not) */
-    PART_LACKS                       /* none, or garbage */
+    PART_GOOD,                       /* answer to merge */
+    PART_REFUSED,                    /* answer with a status other than 200; `root` is its body, if valid */
+    PART_LACKS                       /* answer missing or invalid */
 };
 struct fan_part {
     struct node *node;
     struct http_fetch fetch;
     enum part_fate fate;
     bool settled;
-    struct slice root;               /* the whole answer */
-    struct slice model;              /* of answers that have one; null is none */
+    struct slice root;               /* whole answer */
+    struct slice model;              /* model of an answer in an envelope; at NULL for JSON null */
 };
-/* A question to several servers at once. Parts stay where they are, in the request's arena. */
+/* Question to several servers at once. Parts do not move; they live in the request's arena. */
 struct fan {
     struct coord_call *call;
     struct http_gather gather;
     struct fan_part *parts; size_t n, most;
 };
 void fan_begin(struct fan *, struct coord_call *, size_t most);
-/* path: below /tsp/api. json NULL: no body; else text that lives in the arena. A server that is away is not asked. */
+/* Adds a request. path: below /tsp/api. json: body in the arena; NULL: none. A server that is away is not asked. */
 struct fan_part *fan_ask(struct fan *, struct node *, const char *method, const char *path, const char *json);
-/* Until all have answered or cannot be waited for. False: nobody waits for the answer any more. Those that lack are
- * noted in the call. */
+/* Waits until each server has answered or failed. Notes missing sources in the call. False: the client is gone. */
 bool fan_wait(struct fan *);
-/* What they answered is gone then. */
+/* Frees the answers. */
 void fan_end(struct fan *);
-/* Refused, because several threads of the server are meant. */
+/* Returns whether the server refused because the question fits several of its threads. */
 bool part_is_ambiguous(const struct fan_part *);
-/* Sends what the servers say when there is nothing to merge: the first refusal as it is (an ambiguous one before
- * others), or who is away. */
+/* Sends the refusal when there is nothing to merge: the first one unchanged (ambiguous ones first), or the missing
+ * sources. */
 void fan_refuse(struct fan *);
-/* The same, where it may be refused only because of who is away: says so, too. NULL: nobody is. */
+/* Sends the refusal; servers that are away may be its cause. away: addition to its detail; NULL: none. */
 void fan_refuse_while(struct fan *, const char *away);
-/* An answer that makes no sense is none. */
+/* Drops an invalid answer and notes the server as missing. */
 void part_spoil(struct fan *, struct fan_part *, const char *why);
 
-/* A body as text, in the arena; the object is given up. */
+/* Returns a body as text in the arena; releases the object. */
 const char *body_text(struct arena *, json_t *);
-/* A part of a path, escaped. */
+/* Returns one escaped segment of a path. */
 const char *path_part(struct arena *, const char *);
-/* The members' path of the operation at hand, as it came. */
+/* Returns the operation's path as requested, for the members. */
 const char *path_asked(struct coord_call *);
 
 /* ---- analyses: answers in an envelope ---- */
 
-/* Sorts the parts that fan_wait has brought by what they say of themselves: sets their models, the call's verdict, and
- * who lacks. False: there is nothing to merge, and that has been sent. */
+/* Sorts the parts of fan_wait by their status: sets their models, the call's verdict and missing sources. False: there
+ * is nothing to merge, and an answer was sent. */
 bool envelopes_open(struct fan *);
-/* Begins an answer whose model is written next; the text counts as held. */
+/* Begins an answer up to its model, which the caller writes next. The text counts towards the memory limit. */
 struct json envelope_begin(struct coord_call *, struct text *);
-/* The remaining members; sends it. */
+/* Writes the remaining members and sends the answer. */
 void envelope_send(struct coord_call *, struct text *);
 void envelope_send_null(struct coord_call *, enum verdict, const char *message);
-/* tree.c: merges and sends what envelopes_open has left of answers about trees. */
+/* tree.c: merges and sends trees, after envelopes_open. */
 void tree_send(struct fan *);
 
 /* ---- entries ---- */
 
-/* The server was (as far as is known) not started again since the request came. */
+/* Returns whether the server is still the same process as when the request came, as far as is known. */
 bool node_is_same(const struct coord_call *, const struct node *);
-/* By which its entries are known in the answer at hand. */
+/* Returns the key of the server's entries in this answer. */
 uint64_t node_key(const struct coord_call *, const struct node *);
-/* The id for clients; -1, 0 for what is none. */
+/* Returns the id for clients; -1 and 0 stay as they are. */
 int64_t coord_id(struct coord_call *, const struct node *, int64_t own);
-/* A key as it stands, for the value that is written next. */
+/* Writes a key verbatim, for the value that is written next. */
 void put_slice_key(struct json *, struct slice key);
 static inline void put_slice(struct json *j, struct slice s) { json_raw(j, s.at, s.n); }
-/* Copies an object, but for the members with these names, which are ids, and times. */
+/* Copies an object; translates times, and the members named by `ids`, which are ids. */
 void put_with_ids(struct coord_call *, struct json *, const struct node *, struct slice object, const char *const *ids);
 
-/* The requested items by their owners. Ids that nobody has are left out, after the trees of the output at hand were
- * looked through for them. */
-struct items { json_t **own; bool given; }; /* own: by place among the members; borrowed from the call */
-/* NULL, or what is wrong with them. */
+/* Requested items by owner. Unknown ids are dropped after the output's trees were searched for them. */
+struct items { json_t **own; bool given; }; /* own: by index among the members; borrowed from the call */
+/* Returns NULL, or the error in the request. */
 const char *items_split(struct coord_call *, struct items *);
-/* The member with the entry, and its own id; NULL: nobody. Of several pieces that of the time asked for, if it is
- * there. */
+/* Returns the member with the entry, and the entry's own id; NULL: unknown. Of several pieces, returns the one with the
+ * requested time, if it is up. */
 struct node *entry_owner(struct coord_call *, int64_t id, int64_t *own);
 
-/* The parameters at hand as the server knows times, with another value under one key, as a body; both keys may be NULL.
- * Lives in the arena. */
-const char *body_of(struct coord_call *, const struct node *, json_t *parameters); /* any; they are changed */
+/* Return a body for the server, in the arena: parameters with times by its clock. body_with replaces values under up to
+ * two keys, which may be NULL. */
+const char *body_of(struct coord_call *, const struct node *, json_t *parameters); /* parameters: any; modified */
 const char *body_with(struct coord_call *, const struct node *, const char *key, json_t *value,
     const char *key2, json_t *value2);
 
@@ -165,30 +166,30 @@ coord_run coord_analysis_categories, coord_analysis_annotations, coord_marker_se
 coord_run coord_table_columns, coord_table_lines;
 coord_run coord_bookmarks_list, coord_bookmarks_get, coord_bookmarks_post, coord_bookmarks_put, coord_bookmarks_delete;
 
-/* Which servers have the experiment; false: none, and that has been sent. */
+/* Finds the servers with the experiment. False: there are none, and an error was sent. */
 bool members_find(struct coord_call *, const char *uuid);
 
-/* The traces of a server's list, as items of an open array. */
+/* Writes the traces of a server's list as items of an open array. */
 void put_traces(struct coord_call *, struct json *, const struct node *, struct slice list);
-/* Whose traces these are, by the uuids that clients know them by; node NULL: nobody's. False: nobody waits any more. */
+/* Finds the owners of traces by the uuids known to clients; node NULL: unknown. False: the client is gone. */
 struct own_trace { struct node *node; const char *own; };
 bool traces_owners(struct coord_call *, const char *const *uuids, size_t n, struct own_trace *);
 
-/* Versions of experiments, as clients see them. */
+/* Versions of experiments as sent to clients. */
 struct versions *versions_new(void);
 void versions_free(struct versions *);
-/* From the first server's begin to the last one's end of the experiment at hand, as clients were told last; both 0:
- * nobody has asked. */
+/* Range of the experiment from the earliest begin to the latest end over all servers, as last sent to clients. Both are
+ * 0 if no client has asked. */
 struct time_range { int64_t begin, end; };
 struct time_range experiment_range(struct coord_call *);
-/* As the servers call it; asks them if nobody has. NULL: nobody tells. */
+/* Returns the experiment's name on the servers; asks them if it is unknown. NULL: no server knows it. */
 const char *experiment_name(struct coord_call *);
-/* The server's part of it. */
+/* Returns the range of the server's part. */
 struct time_range member_range(struct coord_call *, const struct node *);
-/* And what it tells now. */
+/* Notes the range in a server's answer. */
 void server_note_range(struct coord_call *, const struct node *, struct slice experiment);
 
-/* Bookmarks are the coordinator's own; path NULL: they are not kept. */
+/* Bookmarks of the coordinator itself. path NULL: they are not stored. */
 int bookmarks_open(const char *path, struct bookmarks **out, struct err *e);
 void bookmarks_close(struct bookmarks *);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to coord: comparisons of two critical paths whose threads may be of two servers. What is derived of two is
- * kept by the server of a, whose configuration names the other's under "server", with ids and times as that one has
- * them. */
+/* Private to coord: comparisons of two critical paths whose threads may be on two servers. The server of path a keeps a
+ * derived comparison. Its configuration names the other server under "server", with that server's own ids and times. */
 #ifndef WEFT_COORD_COMPARISONS_H
 #define WEFT_COORD_COMPARISONS_H
 
@@ -9,18 +8,18 @@
 
 #define COMPARISON_OUTPUT "weft.critical-path-comparison"
 
-/* Answers the tree of a comparison. False: it is none that this is needed for, and nothing is sent. */
+/* Answers the tree of a comparison over several servers. False: it is none, and nothing was sent. */
 bool comparison_tree(struct coord_call *);
-/* Are two paths of several servers asked for? */
+/* Returns whether the request compares paths of several servers. */
 bool comparison_is_asked(const struct coord_call *);
-/* Who is to keep what is derived, and what it is told; NULL: that has been refused. */
+/* Returns the server that keeps the derived output, and the body for it. NULL: an error was sent. */
 struct node *comparison_derived(struct coord_call *, const char **body);
-/* "a as web, b as db": whose paths an output compares that was derived; NULL: they are of one server. */
+/* Returns the servers of a derived comparison's paths, "a as web, b as db"; NULL: one server. */
 const char *comparison_servers(const struct coord_call *, const struct node *keeper, struct slice derived);
 
-/* outputs.c: whose entry a question names; NULL: it names none that is known. */
+/* outputs.c: returns the owner of the entry that a question names; NULL: none known. */
 struct node *question_owner(struct coord_call *, json_t *question, int64_t *own);
-/* Does it say whose thread is meant? Else a number may be one of several machines. */
+/* Returns whether the question names the thread's host. Without it, a number may fit threads of several machines. */
 bool question_names_host(json_t *question);
 
 #endif

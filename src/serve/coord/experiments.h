@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to coord: experiments as several servers tell them. */
+/* Private to coord: experiments merged from several servers. */
 #ifndef WEFT_COORD_EXPERIMENTS_H
 #define WEFT_COORD_EXPERIMENTS_H
 
 #include "coord/call.h"
 
-/* What servers say of one experiment. */
+/* Experiment with the answers of all servers. */
 struct joined_experiment {
-    struct slice *of;        /* by server; at NULL: nothing */
+    struct slice *of;        /* answers by server; at NULL: none */
     struct node **node;
     size_t n;
 };
-/* The experiments of all servers, each once, in the order in which they are met. */
+/* Experiments of all servers, without duplicates, in the order found. */
 struct experiments_all { struct arena *a; size_t servers; VEC(struct joined_experiment) v; };
 
 bool experiment_is(struct slice);
-void experiments_ask(struct coord_call *, struct fan *); /* all servers for their lists */
+void experiments_ask(struct coord_call *, struct fan *); /* asks all servers for their lists */
 void experiments_take(struct fan *, struct experiments_all *);
 void experiment_put(struct coord_call *, struct json *, const struct joined_experiment *);
-/* Sends what the servers asked say of an experiment, or that there is none. */
+/* Sends the experiment merged from the servers' answers, or 404. */
 void experiment_send_joined(struct coord_call *, struct fan *);
 
-/* A hash of the traces that the experiment was last made of, as long as this coordinator runs; 0: not known. */
+/* Hash of the traces that a client last created the experiment of, kept until the coordinator stops; 0: unknown. */
 void experiment_mean(struct coord_call *, const char *uuid, uint64_t traces);
 uint64_t experiment_meant(struct coord_call *, const char *uuid);
 

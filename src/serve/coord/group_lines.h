@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the groups of machines: their lines while a question for some of them is answered. */
+/* Private to groups of machines: their lines while a question for some of them is answered. */
 #ifndef WEFT_COORD_GROUP_LINES_H
 #define WEFT_COORD_GROUP_LINES_H
 
 #include "coord/groups.h"
 
-/* A machine's line, by the id that clients know; row: what its server says of it. */
+/* Line of a machine, by its id for clients. row: the answer of the machine's server. */
 struct machine_line {
     int64_t id;
     size_t what;
     const struct node *machine;
     struct slice row;
 };
-/* A group's line that is asked for. */
+/* Requested line of a group. */
 struct group_asked { size_t group, what; };
 struct group_lines {
     struct machine_line *v; size_t n;
@@ -20,23 +20,23 @@ struct group_lines {
     int64_t *hidden; size_t n_hidden; /* ascending */
 };
 
-/* The summary whose lines are states is the first of the outputs with lines of groups; the one of series the other. */
+/* Outputs with lines of groups: the first has states, the second has series. */
 enum { OUTPUT_STATES, OUTPUT_SERIES };
-/* Of the call at hand; -1: it is none of these. */
+/* Returns the output of the request; -1: neither. */
 int group_output(const struct coord_call *);
-/* A group's own ids: of what stands for it (0), and of its lines, in each output. */
+/* Returns a group's own id in an output: 0 for the group's entry, else for one of its lines. */
 int64_t group_own_id(int output, size_t line);
 const struct coord_group *group_config(const struct coord_call *, size_t group);
 bool group_has(const struct coord_group *, const struct node *machine);
 double machine_weight(const struct node *machine);
-/* The groups' lines among the items asked for; `rest` takes the others. */
+/* Takes the groups' lines from the requested items; `rest` receives the others. */
 void group_lines_asked(struct coord_call *, int output, struct group_lines *, json_t *rest);
-/* What servers say of the machines' lines. */
+/* Takes the machines' lines from the servers' answers. */
 void group_lines_take(struct fan *, const char *array, const char *id);
-/* The line is one of those that the group's is made of, and there is something of it. */
+/* Returns whether the machine's line is part of the group's line and has data. */
 bool group_line_counts(const struct coord_call *, const struct machine_line *, const struct group_asked *);
 typedef void put_line(struct coord_call *, struct json *, const struct group_asked *);
-/* A part for each group with lines that are asked for. */
+/* Adds a part for each group with requested lines. */
 void group_lines_add(struct fan *, const char *array, const char *id, put_line *);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to coord: the ids by which clients know entries. Each server numbers its entries as it likes; here one is the
- * high 52 bits of a hash of the server's name and the server's own id, or, where another has them already, of the first
- * further hash that nobody has. Kept in a file (docs/formats/coordinator-ids.md), so that an id means the same entry
- * after a restart and whatever servers there are. Where a server numbers its entries anew whenever it is started,
- * `server` is of this run of it, and its ids pass with it. Thread-safe. */
+/* Private to coord: ids of entries for clients. Each server has its own numbering; an id here is the high 52 bits of a
+ * hash of the server's name and the server's own id. On a collision it is the first further hash that is free. A file
+ * (docs/formats/coordinator-ids.md) stores them, so that an id means the same entry after a restart and with any set of
+ * servers. For a server that renumbers its entries at each start, `server` is a hash of that run, and its ids expire
+ * with it. Thread-safe. */
 #ifndef WEFT_COORD_IDS_H
 #define WEFT_COORD_IDS_H
 
@@ -16,15 +16,15 @@
 struct coord_ids;
 struct coord_ids *coord_ids_new(void);
 void coord_ids_free(struct coord_ids *);
-/* They are kept in that file from now on: what it holds was given before. What is damaged at its end is cut off. */
+/* Loads the ids of a file and appends all new ones to it. Damage at the file's end is cut off. */
 int coord_ids_keep_in(struct coord_ids *, const char *path, struct err *e);
-/* server: a hash of its name. passing: such ids are in no file. 0: there are too many. O(1) */
+/* Returns the id, in O(1); 0: there are too many. server: hash of its name. passing: the id is not stored. */
 int64_t coord_id_of(struct coord_ids *, uint64_t server, int64_t own, bool passing);
-/* Whose entry that is; false: nobody's. */
+/* Finds the owner of an id; false: unknown. */
 bool coord_id_owner(struct coord_ids *, int64_t id, uint64_t *server, int64_t *own);
-/* Ids of that run of a server are nobody's from now on. O(all passing ids) */
+/* Drops the ids of one run of a server. O(all passing ids) */
 void coord_ids_forget(struct coord_ids *, uint64_t server);
-/* Writes what was given since, before anybody hears of it. */
+/* Writes new ids to the file; call before a client receives them. */
 int coord_ids_save(struct coord_ids *, struct err *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to coord: an inventory of machines, as lists of hosts and Ansible have them: groups of hosts and of other
- * groups. Names are numbers of `names`. */
+/* Private to coord: an inventory of machines, from host lists or Ansible: groups of hosts and of other groups. Names
+ * are numbers of `names`. */
 #ifndef WEFT_COORD_INVENTORY_H
 #define WEFT_COORD_INVENTORY_H
 
@@ -15,44 +15,43 @@
 struct inventory_host {
     uint32_t name;
     const char *address;             /* NULL: its name */
-    unsigned port;                   /* of its trace server; 0: not said */
+    unsigned port;                   /* port of its trace server; 0: not set */
     bool chosen;
 };
 struct inventory_child { uint32_t group; const char *place; };
 struct inventory_group {
     uint32_t name;
-    unsigned port;                   /* of its hosts that do not say; 0: not said */
+    unsigned port;                   /* default port of its hosts; 0: not set */
     VEC(uint32_t) hosts;
     VEC(struct inventory_child) children;
-    unsigned depth;                  /* below the uppermost: what the lowest says holds */
-    uint8_t stage;                   /* of whoever walks through the groups */
+    unsigned depth;                  /* depth below the uppermost group: settings of the deepest one win */
+    uint8_t stage;                   /* mark of the current walk through the groups */
 };
 struct inventory {
     struct arena arena;
     struct strings names;
-    struct map host_of, group_of;    /* by name */
+    struct map host_of, group_of;    /* indices of hosts and groups, by name */
     VEC(struct inventory_host) hosts;
     VEC(struct inventory_group) groups;
-    const char *path;                /* what is read, and where in it: for messages */
-    unsigned line, column;           /* column 0: lines are all that is known */
+    const char *path;                /* file that is read, and the position in it, for messages */
+    unsigned line, column;           /* column 0: only the line is known */
     struct err *e;
 };
 void inventory_fini(struct inventory *);
 
-/* What is wrong at the place at hand: an error. */
+/* Returns an error for the current position. */
 int inventory_wrong(const struct inventory *, const char *what);
-/* The group, made where there is none. */
+/* Finds the group; adds it if it is missing. */
 int inventory_group(struct inventory *, const char *name, uint32_t *group);
 int inventory_child(struct inventory *, uint32_t group, const char *child);
-/* NAME, NAME:PORT, node[01:20]: one or many, now in the group. What is said of one that is there already holds from now
- * on. */
+/* Adds hosts to the group: NAME, NAME:PORT or node[01:20]. Settings replace those of a host that exists. */
 int inventory_hosts(struct inventory *, uint32_t group, const char *names, const char *address, unsigned port);
 int inventory_port(const struct inventory *, const char *text, unsigned *port);
-/* Chooses the hosts of these groups and of those below (NULL: all), and gives them the ports of their groups. Groups
- * that are below themselves are an error. */
+/* Chooses the hosts of these groups and of their children (NULL: all), and sets the ports from their groups. Groups
+ * that contain themselves are an error. */
 int inventory_choose(struct inventory *, const char *const *groups);
 
-/* inventory_yaml.c: reads an inventory in YAML. Does text look like one? */
+/* inventory_yaml.c: recognizes and reads an inventory in YAML. */
 bool inventory_is_yaml(const char *text);
 int inventory_read_yaml(struct inventory *, const char *text, size_t n);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to coord: what shows that a server was started again, however quickly. Connections to it are held open: while
- * one of them has not ended, its process is the one that it was. There are two, so that it may end each in order: one
- * that is taken while another lives is of the same process. Not thread-safe. */
+/* Private to coord: detects the restart of a server, however quick. Connections to it are held open: while one of them
+ * lives, the server's process is the same. There are two, so that the server may close each in turn: one that is opened
+ * while another lives leads to the same process. Not thread-safe. */
 #ifndef WEFT_COORD_LIFELINE_H
 #define WEFT_COORD_LIFELINE_H
 
@@ -11,21 +11,22 @@
 #include "http/client.h"
 
 enum { LIFELINES = 2 };
-/* Begins as zeroes. */
+/* Zeroed at first. */
 struct lifeline {
     int held[LIFELINES];
     unsigned n;
-    unsigned lost;                   /* so often all had ended since one was kept over a rest */
-    int64_t rests_since_ns;          /* when the server last answered, or its connections were let go (monotonic) */
+    unsigned lost;                   /* times that all connections ended, since one outlived an idle time */
+    int64_t rests_since_ns;          /* time (monotonic) of the last answer, or of the connections' release */
 };
-/* All connections that were held have ended. Without any, nobody knows: false. */
+/* Returns whether all held connections have ended. False if none is held: nothing is known then. */
 bool lifeline_ended(const struct lifeline *);
-/* There is only one left. The next one is to be `anew`, and nothing to be asked by this one meanwhile, which may end it
- * before the next is there. */
+/* Returns whether only one connection is left. The next request must use a new connection (`anew`), and no other
+ * request may use the old one meanwhile: it might close it too early. */
 bool lifeline_is_thin(const struct lifeline *);
-/* Holds the connection of an answer, if the server lets it. Only once it has not `ended` after that answer came. */
+/* Holds the connection of an answer, if the server allows it. Call it only if the lifeline has not `ended` after that
+ * answer arrived. */
 void lifeline_hold(struct lifeline *, struct http_fetch *);
-/* The server is, or may be, another one from now on. */
+/* Releases the connections: the server is, or may be, another process from now on. */
 void lifeline_let_go(struct lifeline *);
 
 #endif

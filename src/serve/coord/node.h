@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to coord: the servers as they are now. A thread asks each second whether they are there; another one makes
- * what the configuration wants of those that (again) are. */
+/* Private to coord: the servers and their current state. One thread probes each of them every second. Another thread
+ * sets up what the configuration demands on those that are up, or up again. */
 #ifndef WEFT_COORD_NODE_H
 #define WEFT_COORD_NODE_H
 
@@ -16,106 +16,107 @@
 #include "http/client.h"
 #include "tsp/uuid.h"
 
-/* GONE: a server that was found and has left; as if it had never been, until it is found again. */
+/* GONE: a found server that has left; ignored until it is found again. */
 enum node_stage { NODE_UNKNOWN, NODE_THERE, NODE_AWAY, NODE_GONE };
 
 struct node {
     const struct coord_server *is;
-    size_t number;                   /* its place in the configuration, and in answers */
-    atomic_bool numbers_anew;        /* a server of another make: entries have other ids once it was started again */
-    atomic_bool tells_codes;         /* its answers have codes where their messages say more than their status */
-    atomic_uint_fast64_t key;        /* by which its ids are known: a hash of its name, and of when it came if so */
+    size_t number;                   /* place in the configuration, and in answers */
+    atomic_bool numbers_anew;        /* server of another make: its entries have other ids after a restart */
+    atomic_bool tells_codes;         /* answers have codes where their messages say more than their status */
+    atomic_uint_fast64_t key;        /* key of its ids: hash of its name; if numbers_anew, also of when it came up */
     atomic_int stage;
-    atomic_uint epoch;               /* so many times it has come back: who was away may be another */
-    atomic_bool in_cluster;          /* its critical paths go on to the others, by itself */
-    struct piece_group *group;       /* it has a piece of a session whose others lie elsewhere; or NULL */
-    bool found;                      /* not of the configuration; `is` is its own */
+    atomic_uint epoch;               /* number of times it came back: after an absence it may be another process */
+    atomic_bool in_cluster;          /* continues critical paths on the other nodes by itself */
+    struct piece_group *group;       /* rotation group that it has a piece of; NULL: none */
+    bool found;                      /* found, not configured; owns `is` */
     pthread_mutex_t lock;            /* guards all below */
-    char *url;                       /* of a server that was found, which may come back elsewhere; else NULL */
-    bool unusable;                   /* as the finder says */
-    char why[200];                   /* it is away */
-    unsigned absences;               /* so many times it was noted to be away */
-    struct lifeline lifeline;        /* to a server of another make that is there */
-    bool identified;                 /* it said of what make it is since it is there */
-    bool set_up;                     /* what the configuration wants of it was made since it is there */
-    bool listed;                     /* its experiments are known */
-    VEC(char *) experiments;         /* their uuids */
-    char *traces; size_t traces_n;   /* its list of traces, as it said last; checked */
+    char *url;                       /* address of a found server, which may change; NULL: configured server */
+    bool unusable;                   /* unusable according to the finder */
+    char why[200];                   /* reason of its absence */
+    unsigned absences;               /* number of absences noted */
+    struct lifeline lifeline;        /* connections to a server of another make that is up */
+    bool identified;                 /* make is known, since it last came up */
+    bool set_up;                     /* configured traces and experiments are set up, since it last came up */
+    bool listed;                     /* experiments are known */
+    VEC(char *) experiments;         /* uuids of its experiments */
+    char *traces; size_t traces_n;   /* last list of its traces; validated */
 };
 
-/* A machine whose session's pieces lie on several servers, or a group of machines. `self` stands for it in answers:
- * nobody asks it. */
+/* Group of servers with the pieces of one machine's session, or group of machines. `self` stands for it in answers;
+ * requests never go to it. */
 struct piece_group { struct node self; struct coord_server is; };
 
 struct coordinator {
     struct coord_options o;
-    char id[UUID_TEXT];              /* of this run */
+    char id[UUID_TEXT];              /* id of this run */
     struct http_server *http;
     struct http_client *client;
-    struct turns *turns;             /* of questions with large answers */
-    struct http_client *probing;     /* by connections of its own, so that it waits for no place behind questions */
+    struct turns *turns;             /* admission of questions with large answers */
+    struct http_client *probing;     /* client with its own connections: probes do not queue behind questions */
     struct coord_ids *ids;
-    struct node *nodes;              /* never move; also those that have gone: see nodes_now */
-    atomic_size_t n;                 /* only the prober adds some */
+    struct node *nodes;              /* nodes never move; they include those that have gone: see nodes_now */
+    atomic_size_t n;                 /* grows by the prober only */
     size_t most;
     struct piece_group *groups; size_t n_groups;
     struct piece_group *machine_groups; size_t n_machine_groups;
-    struct sessions *sessions;       /* whose traces servers have; the maker's alone */
-    struct piece_keys *piece_keys;   /* which entries of pieces are one */
-    char *state_dir;                 /* or NULL */
+    struct sessions *sessions;       /* sessions of the servers' traces; used by the maker only */
+    struct piece_keys *piece_keys;   /* equal entries of pieces */
+    char *state_dir;                 /* NULL: none */
     int state_lock;
     struct bookmarks *bookmarks;
-    struct places *places;           /* where lines of tables are */
-    struct memories *memories;         /* where those of servers that are away were */
-    struct versions *versions;       /* of experiments */
-    struct offers *offers;           /* outputs that servers had last */
+    struct places *places;           /* cache of positions of lines in tables */
+    struct memories *memories;       /* cache of the lines of servers that are away */
+    struct versions *versions;       /* versions of experiments */
+    struct offers *offers;           /* outputs last offered by servers */
     pthread_t prober, maker;
     bool probes, makes;              /* the threads run */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool stopping;
-    bool probe_now;                  /* rather than when it is time */
+    bool probe_now;                  /* skips the wait for the next probe */
 };
 
 int nodes_start(struct coordinator *, struct err *e);
-/* Into the arena: all that have not gone, in the order of answers. Returns how many. */
+/* Lists in the arena all nodes that have not gone, in the order of answers. Returns their number. */
 size_t nodes_now(struct coordinator *, struct arena *, struct node ***out);
 void node_init(struct node *, const struct coord_server *, size_t number);
-/* Its stage from now on; one that has gone stays so unless it is `found` again. Returns what it was. */
+/* Sets the stage; a node that has gone stays so unless it is `found` again. Returns the stage before. */
 int node_change(struct node *, enum node_stage, bool found);
 const char *node_url(struct node *, struct arena *);
-/* "server NAME (URL) WHAT" */
+/* Reports "server NAME (URL) WHAT". */
 void node_tell(struct coordinator *, struct node *, const char *what);
 void nodes_stop(struct coordinator *);
 bool node_is_away(const struct node *);
-/* It does not answer. `why`: for users. */
+/* Marks the node as away. why: reason, for users. */
 void node_note_away(struct coordinator *, struct node *, const char *why);
-/* False: it may be another one by now, and is away until that is known. Only servers of other makes are watched. */
+/* Returns whether it is still the same process. False: it may be another one, and is away until that is known. Only
+ * servers of other makes are watched. */
 bool node_lives_on(struct coordinator *, struct node *);
-/* Into the arena: why it is away. */
+/* Returns the reason of its absence, in the arena. */
 const char *node_why(struct node *, struct arena *);
-/* Does it have the experiment? 1: yes, 0: no, -1: it was never there to say. */
+/* Returns whether it has the experiment: 1: yes; 0: no; -1: it was never up to report it. */
 int node_has(struct node *, const char *uuid);
 void node_note_experiment(struct node *, const char *uuid, bool has);
-/* What it said of all its experiments, or of its traces: lists that were checked. */
+/* Note its last lists of experiments and traces; both were validated. */
 void node_note_experiments(struct node *, struct slice list);
 void node_note_traces(struct node *, struct slice list);
-/* A copy of the list of its traces, as it said last; at NULL: it never did. */
+/* Returns a copy of its last list of traces; at NULL: none yet. */
 struct slice node_traces(struct node *, struct arena *);
-/* Fills in what every request to that server has. path: below /tsp/api, begins with a slash. */
+/* Fills in the members common to all requests to that server. path: below /tsp/api, with the leading slash. */
 void node_address(struct node *, struct arena *, const char *path, struct http_fetch *);
-/* The uuid that clients know a server's trace by: paths on two machines may be the same, and with them the uuids. */
+/* Returns the uuid of a server's trace for clients. Equal paths on two machines have equal uuids on their servers. */
 void node_trace_uuid(const struct node *, struct slice own, struct arena *, char out[UUID_TEXT]);
 
-/* finder.c: takes in who was found, lets go of who has left. Only before threads start, and by the prober. */
+/* finder.c: adds found servers and drops those that have left. Called before threads start, then by the prober only. */
 void finder_look(struct coordinator *);
 
-/* sessions.c: takes in the experiments of a server, and tells whose pieces are of one session. One thread at a time. */
+/* sessions.c: notes a server's experiments, and reports servers with pieces of one session. One thread at a time. */
 struct sessions *sessions_new(void);
 void sessions_free(struct sessions *);
 void sessions_note(struct coordinator *, const struct node *, struct slice experiments);
 
-/* make.c: opens traces and makes experiments on a server that is there. */
+/* make.c: opens traces and creates experiments on a server that is up. */
 void make_wanted(struct coordinator *, struct node *);
 
 #endif

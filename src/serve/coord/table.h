@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to coord: tables of many servers as one. A table that is in order of time, or of a number that its columns
- * say (the greatest first), is merged by it: a line's number
- * is how many lines of all servers come before it, those of equal times in the order of the servers. A position is the
- * number of lines of each server before it, which each server tells of any time, so that no lines are fetched to count
- * them. Other tables follow one another. */
+/* Private to coord: tables of many servers as one. Tables in order of time, or of a number that their columns state
+ * (largest first), are merged by it. A line's number is the number of lines of all servers before it; equal times are
+ * in the order of the servers. A position is the number of lines of each server before it. Each server reports it for
+ * any time, so that no lines are fetched for counting. Other tables follow one another. */
 #ifndef WEFT_COORD_TABLE_H
 #define WEFT_COORD_TABLE_H
 
@@ -11,97 +10,99 @@
 
 /* ---- columns (columns.c) ---- */
 
-/* Columns with equal names are one, whatever number each server gives it. */
+/* Merged column: columns with equal keys or names are one, whatever id each server gives them. */
 struct table_column {
     int64_t id;
     struct slice name, object;
-    bool timed;                      /* its cells are times */
-    struct slice numbers_of;         /* its cells are numbers of entries of that tree; at NULL: of none */
-    bool found;                      /* cells that a server leaves empty others may fill in */
+    bool timed;                      /* cells are times */
+    struct slice numbers_of;         /* cells are numbers of entries of that tree; at NULL: they are not */
+    bool found;                      /* empty cells may be filled in by other servers */
 };
-/* What a server has of them. own: its numbers by column, -1: it has none. by: the column that lines are in order of,
- * then the first of times. trail: tells others what they may fill in; -1: none does. */
+/* Columns of one server. own: its ids by column; -1: not there. by: column of the order of lines, then the first one of
+ * times. trail: column for filling in by other servers; -1: none. */
 struct own_columns { bool known, descending; int64_t *own; int64_t by[2]; size_t n_by; int64_t trail; };
 struct table_columns {
     struct table_column *v; size_t n;
-    struct own_columns *of;          /* by member */
-    bool ordered;                    /* every server has a time, or a number, for each line, in whose order they are; */
-    bool descending;                 /* a number, the greatest first: its negative is taken for a time */
-    size_t trace;                    /* a column that tells the server where a server has none; n: there is none */
+    struct own_columns *of;          /* own columns by member */
+    bool ordered;                    /* lines are in order of a time, or number, that every server has for each line */
+    bool descending;                 /* order by a number, largest first: its negative is used as time */
+    size_t trace;                    /* column with the server's name where a server leaves it empty; n: none */
 };
-/* Of the output at hand; asks members that never said. False: an answer was sent, or nobody waits. */
+/* Finds the columns of the request's output; asks members that never reported them. False: an answer was sent, or the
+ * client is gone. */
 bool columns_find(struct coord_call *, struct table_columns *);
 
-/* ---- where lines are (places.c) ---- */
+/* ---- positions of lines (places.c) ---- */
 
 struct merged_table {
     struct coord_call *call;
     const struct table_columns *columns;
-    const struct group_numbers *numbering;     /* of the entries that cells are numbers of; NULL: no cell is */
+    const struct group_numbers *numbering;     /* numbering of the entries that cells name; NULL: none */
     size_t n;                        /* members; all arrays below are by member */
-    bool *asked;                     /* it takes part: it has lines, as far as is known */
-    json_t **filter, **search;       /* as it calls the columns; NULL: none */
-    bool *fits, *all_fit;            /* some of its lines may be what is searched for; all are */
-    uint64_t *size;                  /* lines that it has, known once `sized` */
-    bool *absent;                    /* it is away, and its part is what is remembered of it */
-    const struct remembered **remembered; /* that; NULL: not looked for yet, or nothing is */
+    bool *asked;                     /* takes part: has lines, as far as is known */
+    json_t **filter, **search;       /* expressions with its own column ids; NULL: none */
+    bool *fits, *all_fit;            /* lines may fit the search: some, or all of them */
+    uint64_t *size;                  /* number of its lines, valid once `sized` */
+    bool *absent;                    /* away; its part comes from the cache */
+    const struct remembered **remembered; /* cached part; NULL: not looked up yet, or none */
     bool sized;
-    uint64_t key;                    /* of the table, filters included */
+    uint64_t key;                    /* hash of the table, filters included */
 };
 uint64_t table_size(const struct merged_table *);
 uint64_t position_sum(const struct merged_table *, const uint64_t *position);
 
-/* One question for lines to one member. */
+/* Question for lines to one member. */
 struct line_ask {
-    uint64_t index, count;           /* from there */
-    bool by_time; int64_t time;      /* or the first at or after that time */
-    bool find, backward, tagged;     /* the next or previous that is searched for; lines that fit are tagged */
+    uint64_t index, count;           /* first line by index, number of lines */
+    bool by_time; int64_t time;      /* first line by time instead: at or after it */
+    bool find, backward, tagged;     /* next or previous line that fits the search; fitting lines get tags */
     const int64_t *ids; size_t n_ids; /* the member's columns */
-    bool skip;                       /* it is not asked */
+    bool skip;                       /* member gets no question */
 };
-/* own_time: by its server's clock. begin: which of those of one time, or number, comes first. Of an absent server the
- * object is at NULL; sure: the time is not estimated. */
+/* Line. own_time: by its server's clock. begin: order of lines with one time, or number. object: at NULL for an absent
+ * server; sure: the time is not estimated. */
 struct table_line { struct slice object; int64_t own_time, time, begin; uint64_t index; bool sure; };
-/* < 0: line a of member i comes before line b of member k. */
+/* Compares line a of member i with line b of member k; < 0: a comes first. */
 int table_compare(const struct table_line *a, size_t i, const struct table_line *b, size_t k);
 struct line_answer {
     bool good;
     uint64_t low, size;
     struct table_line *lines; size_t n;
-    int64_t *ids; size_t n_ids;      /* the columns of the cells */
+    int64_t *ids; size_t n_ids;      /* columns of the cells */
 };
-/* Asks all at once; answers[i].good: member i answered (and is not skipped). What they lack is noted; those that do are
- * absent, or take part no more where nothing is remembered. `f` holds what the lines borrow: fan_end it. False: an
- * answer was sent, or nobody waits. */
+/* Asks all members at once. answers[i].good: member i answered, and was not skipped. Missing sources are noted; those
+ * members are absent, or take no more part if nothing of them is cached. `f` holds what the lines borrow: call fan_end
+ * in any case. False: an answer was sent, or the client is gone. */
 bool table_ask(struct merged_table *, const struct line_ask *, struct line_answer *, struct fan *f);
 
-/* ---- cells that others fill in (fills.c) ---- */
+/* ---- backfill of cells by other servers (fills.c) ---- */
 
-/* A line of the answer: whose, and as it told it. */
+/* Line of the answer: its member, and that one's answer. */
 struct chosen_line { size_t member; const struct line_answer *of; const struct table_line *line; };
-struct fill { size_t by; struct slice line; }; /* the member that filled in; its line at NULL: nobody did */
+struct fill { size_t by; struct slice line; }; /* the member that filled in; line at NULL: none did */
 struct fills {
     struct fan fan;
-    struct fill *of;                 /* by chosen line */
-    int64_t **ids; size_t *n_ids;    /* by member: the columns of its cells */
+    struct fill *of;                 /* fills by chosen line */
+    int64_t **ids; size_t *n_ids;    /* columns of its cells, by member */
 };
-/* Asks all for what the owners of lines do not know. False: nobody waits any more. To be ended in any case. */
+/* Asks all members for the cells that the owners of lines leave empty. False: the client is gone. Call fills_end in any
+ * case. */
 bool fills_ask(struct merged_table *, const struct chosen_line *, size_t n, struct fills *);
 void fills_end(struct fills *);
-/* What was filled in there; at NULL: nothing. */
+/* Returns the filled-in cell; at NULL: none. */
 struct slice filled_in(const struct merged_table *, const struct fills *, size_t chosen, size_t column);
-/* A cell of a line. */
+/* Returns a cell of a line. */
 struct slice line_cell(struct slice line, size_t cell);
 
-/* Where a column is among ids; n: it is not. */
+/* Returns the index of a column among ids; n: none. */
 size_t table_find_id(const int64_t *ids, size_t n, int64_t id);
-/* The number that a cell's content is, within quotes or without. */
+/* Reads the number in a cell's content, with or without quotes. */
 bool table_take_time(struct slice content, int64_t *time);
 
 /* ---- writing (lines.c) ---- */
 
-/* What is asked for: lines from an index on, or from a time (of tables in descending order: the negative of a number);
- * or the next, or previous, that is searched for. */
+/* Requested lines: from an index, or from a time (in descending tables, the negative of a number). With `find`: from
+ * the next or previous line that fits the search. */
 struct lines_wanted {
     bool by_time, find, backward;
     int64_t time;
@@ -113,41 +114,43 @@ void put_table_head(const struct merged_table *, struct json *, const struct lin
 struct shown_line {
     struct chosen_line at;
     const struct fills *fills;
-    size_t number;                   /* among the chosen ones */
+    size_t number;                   /* index among the chosen lines */
 };
-/* A line, under its number in the whole table. */
+/* Writes a line, under its number in the whole table. */
 void put_table_line(const struct merged_table *, struct json *, const struct lines_wanted *, const struct shown_line *,
     uint64_t index);
 
-/* The position of the n-th line, of the first line at or after a time. False: as above. */
+/* Find the position of the n-th line, and of the first line at or after a time. False: an answer was sent, or the
+ * client is gone. */
 bool table_locate(struct merged_table *, uint64_t n, uint64_t *position);
 bool table_locate_time(struct merged_table *, int64_t time, uint64_t *position);
-/* The member whose line is next at a position; n: nobody's is. `next`: their next lines. */
+/* Returns the member whose line is next; n: none is left. next: next lines of the members; taken: number of those
+ * already used. */
 size_t table_next(const struct merged_table *, const struct line_answer *next, const size_t *taken);
 
-/* ---- what is remembered of servers that are away (memory.c) ---- */
+/* ---- cache of servers that are away (memory.c) ---- */
 
-/* How many lines each had in a table, and which of them were at what time. Where lines were shown all are known, so
- * that the lines of others keep their numbers there; elsewhere between known ones they are taken to be spread
- * evenly. */
+/* Cache of the number of lines of each server in a table, and of the times of some lines. All lines that were shown are
+ * cached, so that other servers' lines keep their numbers there. Other lines are assumed to be evenly spread between
+ * cached ones. */
 struct memories *memories_new(void);
 void memories_free(struct memories *); /* NULL-safe */
 void memory_note(const struct merged_table *, size_t member, const struct line_answer *);
-/* Answers in the member's stead; false: it never said anything of this table. */
+/* Answers in the member's stead; false: nothing of it is cached for this table. */
 bool memory_answer(struct merged_table *, size_t member, const struct line_ask *, struct line_answer *);
 
-/* ---- what was found before (places.c) ---- */
+/* ---- cache of positions (places.c) ---- */
 
-/* Positions that were found, so that neighbours need no search; not while somebody is absent. */
+/* Notes a position, so that neighbours need no search. Ignored while a member is absent. */
 void places_note(struct merged_table *, const uint64_t *position);
 struct places *places_new(void);
 void places_free(struct places *);
-/* The nearest one that was noted; false: none. */
+/* Finds the nearest noted position; false: none. */
 bool places_near(struct merged_table *, uint64_t n, uint64_t *position);
-/* The n-th line itself was noted, once: sets the sizes, too, which may be others by now. */
+/* Finds the noted position of the n-th line itself. Sets the sizes noted with it, too, which may be outdated. */
 bool places_exactly(struct merged_table *, uint64_t n, uint64_t *position);
-/* What the members said of the columns, or the tree, of the output at hand: a copy in the arena, or at NULL; and
- * noting it. */
+/* Return, or note, a member's columns, or its tree, of the request's output. The result is a copy in the arena; at
+ * NULL: none. */
 struct slice places_told(struct coord_call *, const struct node *);
 void places_note_told(struct coord_call *, const struct node *, struct slice model);
 

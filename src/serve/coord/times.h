@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to coord: one clock over all servers. Those with a clock of their own are asked by it, and what they answer
- * is by everybody's. */
+/* Private to coord: one clock over all servers. Requests to a server with a clock of its own are translated to that
+ * clock, and its answers to common times. */
 #ifndef WEFT_COORD_TIMES_H
 #define WEFT_COORD_TIMES_H
 
 #include "coord/call.h"
 
-/* A server's own time as clients see it. */
+/* Returns the common time of a server's own time. */
 int64_t time_shown(const struct node *, int64_t own);
-/* The same of a sample, which is where it was asked for though no time of the server's clock may be exactly that. */
+/* Returns the common time of a sample: the requested one, even if no time of the server's clock is exactly equal to
+ * it. */
 int64_t sample_shown(const struct coord_call *, const struct node *, int64_t own);
-/* The first time of its own that is not before t. */
+/* Returns the first own time that is not before t. */
 int64_t time_asked_from(const struct node *, int64_t t);
-/* Puts times of its own for all times in parameters (a copy that nobody else has; what it holds is replaced). */
+/* Translates all times in parameters to the server's. The parameters are a copy not shared with anyone; nested values
+ * are replaced. */
 void times_ask(struct coord_call *, const struct node *, json_t *parameters);
 
 /* Writes the value of a member that is a time, or holds times: start, end, time, its duration, states, values of an
  * axis of time. False: it is none, and nothing is written. */
 bool put_times(struct coord_call *, struct json *, const struct node *, struct slice object, struct slice key,
     struct slice value);
-/* A number, or a list of numbers, that are times. */
+/* Writes times: a number, or a list of numbers. */
 void put_time_numbers(struct json *, const struct node *, struct slice value);
-/* Such a text: "1795225075376113629", "[1795225075376113629,1795225075376113630]", "2026-11-21 01:37:53.184 022 483",
- * and of times without a date those near `own` (NULL: none of these). What is none of this is written as it stands. */
+/* Writes a text with times: "1795225075376113629", "[1795225075376113629,1795225075376113630]", "2026-11-21
+ * 01:37:53.184 022 483", or a time without date near `own` (NULL: none of these). Other texts are written verbatim. */
 void put_time_text(struct json *, const struct node *, struct slice text, const int64_t *own);
-/* What a client looks for in such texts, where it is a whole time of these forms; else, and of servers without a clock
- * of their own, as it stands. */
+/* Returns a search expression for such texts by the server's clock, if it is a whole time in one of these forms. Other
+ * expressions, and those for servers without a clock of their own, are unchanged. */
 const char *time_text_asked(struct arena *, const struct node *, const char *pattern);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to coord: questions whose answers are large take turns, so that those that are being merged find memory. How
- * large an answer will be nobody says before; questions of one kind are taken to be like those of it lately. */
+/* Private to coord: admission of questions with large answers, so that answers being merged find memory. The size of an
+ * answer is not known before; it is estimated from recent answers to questions of the same kind. */
 #ifndef WEFT_COORD_TURNS_H
 #define WEFT_COORD_TURNS_H
 
@@ -11,17 +11,18 @@
 #include "http/http.h"
 
 struct turns;
-/* answers_bytes: that answers of servers may hold together. Half of it is given out by turns; the other half is for
- * answers that turn out larger, and for small questions, which wait for nobody. */
+/* answers_bytes: limit for all servers' answers. Half of it is shared out by admission. The other half is for answers
+ * larger than estimated, and for small questions, which never wait. */
 struct turns *turns_new(uint64_t answers_bytes);
 void turns_free(struct turns *);
 
 struct coord_turn { uint64_t bytes; size_t kind; };
-/* Waits, in the order of coming, until there is room for an answer like those of its kind (a hash) lately, or nobody
- * else has any; half a minute at most, since others may be held up by a server that hangs: what does not fit is refused
- * later. False: nobody waits for the answer any more. */
+/* Waits in order of arrival until there is room for a usual answer of this kind (a hash), or nobody else holds any.
+ * Waits at most half a minute, since a server that hangs may hold up others; then the question is admitted, and an
+ * answer that does not fit is refused later. False: the client is gone. */
 bool turn_begin(struct turns *, const struct http_request *, uint64_t kind, struct coord_turn *);
-/* To be called once for each begun. held: bytes that the servers' answers took at most; whole: there was no more. */
+/* Ends an admission; call it once for each turn_begin. held: peak bytes of the servers' answers; whole: the question
+ * was answered completely. */
 void turn_end(struct turns *, const struct coord_turn *, uint64_t held, bool whole);
 
 #endif
