@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers: the envelope, who is missing, errors. */
+/* Answers: the envelope, missing sources, errors. */
 #include <string.h>
 
 #include "coord/offers.h"
@@ -15,7 +15,7 @@ void coord_reply(struct coord_call *c, int status, struct text *t)
 {
     struct err unkept = {0};
     c->replied = true;
-    coord_ids_save(c->c->ids, &unkept); /* where that fails they are the same anyhow, unless two are alike */
+    coord_ids_save(c->c->ids, &unkept); /* failure is harmless: ids are the same anyhow, unless two hashes collide */
     if (status == 503)
         http_header(c->q, "Retry-After", "1");
     http_reply(c->q, status, "application/json", t);
@@ -53,9 +53,9 @@ bool coord_integer(const json_t *v, int64_t *out)
     return json_is_integer(v);
 }
 
-/* ---- who is missing ---- */
+/* ---- missing sources ---- */
 
-/* Servers behind two coordinators may be called alike. */
+/* Notes a missing source once. Servers behind two coordinators may have equal names. */
 static void add_lack(struct coord_call *c, const struct node *server, const char *host, const char *why, bool failed)
 {
     for (size_t i = 0; i < c->lacks.n; i++)
@@ -146,8 +146,8 @@ static enum verdict verdict_of(const struct fan_part *p)
     return VERDICT_FAILED;
 }
 
-/* Messages of servers that tell codes say more than the status where they have one. Those of other servers do unless
- * they are the protocol's usual word ("Completed"); they are shown, and decide nothing. */
+/* Returns whether a message says more than the status. Servers with codes state it by a code. For other servers, any
+ * message but the protocol's usual word ("Completed") does; such messages are shown only, and decide nothing. */
 static bool says_more(const struct fan_part *p, const char *message, enum verdict v)
 {
     size_t n = strlen(verdict_words[v]);
@@ -156,7 +156,8 @@ static bool says_more(const struct fan_part *p, const char *message, enum verdic
     return strncmp(message, verdict_words[v], n) || (message[n] && message[n] != ';');
 }
 
-/* What a server says of its data is told by its name; of what it is doing, what the first one says. */
+/* Takes a message. Messages about a server's data are collected, with the server's name. Of messages about progress,
+ * the first one is kept. */
 static void take_message(struct fan *f, const struct fan_part *p, const char *message)
 {
     struct coord_call *c = f->call;
@@ -171,7 +172,7 @@ static void take_message(struct fan *f, const struct fan_part *p, const char *me
     }
 }
 
-/* Adds how far a server is. One that does not say it leaves that of all unknown. */
+/* Adds a server's progress. One server without it makes the whole progress unknown. */
 static void add_progress(struct coord_call *c, struct slice answer)
 {
     struct slice progress = slice_get(answer, "progress");
@@ -193,7 +194,7 @@ static void take_verdict(struct coord_call *c, struct fan *f, struct fan_part *p
     }
     if (v == VERDICT_FAILED) {
         size_t before = c->lacks.n;
-        coord_lacks_there(c, p->node, p->root); /* those that it is the front of */
+        coord_lacks_there(c, p->node, p->root); /* missing sources behind a coordinator */
         if (c->lacks.n == before)
             part_spoil(f, p, message ? message : "failed");
         p->fate = PART_LACKS;
@@ -225,8 +226,8 @@ static size_t count(const struct fan *f, enum part_fate fate)
     return n;
 }
 
-/* The code of the whole where no server tells anything: a thread that is ambiguous for one stays so; else what all say,
- * if all answer. */
+/* Returns the code of the whole if no server has data: AMBIGUOUS_THREAD if any server has it; else the code that all
+ * servers agree on, if all answer. */
 static enum tsp_code code_of_failed(const struct fan *f)
 {
     enum tsp_code all = TSP_CODE_NONE;
@@ -236,7 +237,7 @@ static enum tsp_code code_of_failed(const struct fan *f)
         enum tsp_code code = p->fate == PART_GOOD ? coord_code(p->root) : TSP_CODE_NONE;
         if (code == TSP_CODE_AMBIGUOUS_THREAD)
             return code;
-        if (p->fate == PART_REFUSED) /* it does not know the output */
+        if (p->fate == PART_REFUSED) /* server does not know the output */
             continue;
         same &= code && (!all || code == all);
         all = code;
@@ -244,7 +245,7 @@ static enum tsp_code code_of_failed(const struct fan *f)
     return same && all ? all : TSP_CODE_FAILED;
 }
 
-/* Servers without the output have nothing to add; other refusals are data that lack. */
+/* Notes refusals as missing data, except those of servers without the output. */
 static void take_refusals(struct coord_call *c, struct fan *f)
 {
     for (size_t i = 0; i < f->n; i++) {
@@ -256,7 +257,7 @@ static void take_refusals(struct coord_call *c, struct fan *f)
     }
 }
 
-/* Who refuses it does not know the output; who is missing offered it last. */
+/* Returns whether a missing server offered the output last, and all refusals are of servers that do not know it. */
 static bool is_of_the_missing(const struct fan *f)
 {
     bool offered = false, unknown = true;
@@ -302,7 +303,7 @@ struct json envelope_begin(struct coord_call *c, struct text *t)
     struct json j = JSON_TO(t);
     c->q->making = t;
     if (c->gathered > LARGE_ANSWERS)
-        text_try_grow(t, c->gathered + c->gathered / 16); /* else it grows, and is copied each time */
+        text_try_grow(t, c->gathered + c->gathered / 16); /* failing that, it grows and is copied each time */
     json_begin_object(&j);
     json_key(&j, "model");
     return j;
@@ -312,7 +313,7 @@ void envelope_send(struct coord_call *c, struct text *t)
 {
     struct json j = JSON_TO(t);
     j.depth = 1;
-    j.comma = 2; /* the model is there */
+    j.comma = 2; /* the model was written */
     json_kv_string(&j, "status", verdict_names[c->verdict]);
     json_kv_string(&j, "statusMessage", coord_missing(c, c->message ? c->message : verdict_words[c->verdict]));
     enum tsp_code code = c->code;

@@ -12,11 +12,11 @@
 struct bars {
     uint64_t count[FIGURES_EIGHTHS];
     size_t first, past;
-    struct slice series; /* of the first server that has one: what its axes are called */
-    int64_t id;          /* for clients: that of the entry */
+    struct slice series; /* series of the first server that has one; its axes' titles are used */
+    int64_t id;          /* id for clients: that of the entry */
 };
 
-/* The only entry of a tree, where it states that it counts; at NULL: it is none. */
+/* Returns the only entry of a tree, if it states counts; at NULL: it is none. */
 static struct slice counting_entry(struct slice model)
 {
     struct slice_walk w = slice_items(slice_get(model, "entries"));
@@ -41,7 +41,7 @@ bool bars_are_stated(const struct slice *models, size_t n)
     return key.at;
 }
 
-/* What is wrong with a server's series, of which nothing is taken then; NULL: nothing. */
+/* Adds a server's series. Returns NULL, or the error; nothing is taken then. */
 static const char *take(struct bars *all, struct slice series)
 {
     struct bars sum = *all, *b = &sum;
@@ -101,7 +101,7 @@ static void put_series(struct json *j, const struct bars *b)
     json_end_object(j);
 }
 
-/* Members of the model but the series are the first one's. */
+/* Sends the sums; other members of the model are those of the first server. */
 static void send(struct fan *f, const struct bars *b)
 {
     struct coord_call *c = f->call;
@@ -127,8 +127,8 @@ static void send(struct fan *f, const struct bars *b)
     envelope_send(c, &t);
 }
 
-/* The members' own items by their trees; *id: the first one's, by which clients know all. False: it is not asked
- * for. */
+/* Finds each member's own item in its tree; *id: that of the first one, which clients know. False: the request is not
+ * about it. */
 static bool find_entries(struct coord_call *c, const struct slice *trees, json_t **items, int64_t *id)
 {
     json_t *kept = json_array(), *item; /* freed with the body */
@@ -185,7 +185,7 @@ bool bars_answer(struct coord_call *c)
     json_t **items = arena_new(c->q->arena, json_t *, c->n_members + 1);
     if (!trees || !bars_are_stated(trees, c->n_members) || !find_entries(c, trees, items, &b.id))
         return false;
-    c->lacks.n = 0; /* the question itself tells who lacks */
+    c->lacks.n = 0; /* the new question reports missing sources itself */
     ask_and_send(c, items, &b);
     return true;
 }

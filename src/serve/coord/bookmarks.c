@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bookmarks: kept by the coordinator itself, for experiments that no server may have whole. */
+/* Bookmarks: stored by the coordinator itself, as no server may have the whole experiment. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { MAX_BOOKMARKS = 100000, MAX_FILE = 64 << 20 };
 /* {experiment uuid: {bookmark uuid: {"name", "start", "end"}}} */
 struct bookmarks {
     pthread_mutex_t lock;
-    char *path; /* or NULL */
+    char *path; /* NULL: not stored */
     json_t *all;
     size_t n;
 };
@@ -54,7 +54,7 @@ void bookmarks_close(struct bookmarks *b)
     free(b);
 }
 
-/* With the lock held; whole or not at all. False: it cannot be kept. */
+/* Stores all bookmarks, atomically; call with the lock held. False: it failed. */
 static bool save(const struct bookmarks *b)
 {
     struct err e = {0};
@@ -76,7 +76,7 @@ static void put(struct json *j, const char *uuid, json_t *b)
     json_end_object(j);
 }
 
-/* Keys are in small letters, whatever a client writes. */
+/* Returns the key in lower case. */
 static const char *key_of(struct coord_call *c, size_t arg)
 {
     char *key = arena_strdup(c->q->arena, c->arg[arg]);
@@ -105,7 +105,7 @@ void coord_bookmarks_list(struct coord_call *c)
     coord_reply(c, 200, &t);
 }
 
-/* NULL, or what is wrong with the bookmark in the request. */
+/* Returns NULL, or the error in the request's bookmark. */
 static const char *wrong_bookmark(struct coord_call *c)
 {
     json_t *name = json_object_get(c->parameters, "name"), *start = json_object_get(c->parameters, "start"),
@@ -130,7 +130,7 @@ static json_t *from_request(struct coord_call *c)
     return b;
 }
 
-/* `kept`: what the answer says is on disk. */
+/* Sends the answer. kept: the state it reports is stored. */
 static void answer(struct coord_call *c, bool kept, struct text *t)
 {
     if (kept) {
@@ -141,7 +141,7 @@ static void answer(struct coord_call *c, bool kept, struct text *t)
     coord_error(c, 507, "The bookmarks cannot be stored: all is as it was", "is the disk of --state full?");
 }
 
-/* What happens to one bookmark: looks at it, replaces it or removes it. */
+/* Reads, replaces or removes one bookmark. */
 enum change { LOOK, REPLACE, REMOVE };
 static void one(struct coord_call *c, enum change how)
 {

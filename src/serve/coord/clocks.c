@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clocks of the servers, from a file as `weft sync --format json` writes it. */
+/* Clocks of the servers, from a file in the format of `weft sync --format json`. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ struct clocks {
     struct slice hosts;
 };
 
-/* at NULL: there is none. */
+/* Returns the host of that name; at NULL: none. */
 static struct slice find_host(const struct clocks *k, const char *name)
 {
     struct arena a = {0};
@@ -47,7 +47,7 @@ static int read_piece(struct clocks *k, struct slice s, struct clock_piece *out,
     return rc;
 }
 
-/* Outside the pieces the first and the last go on. */
+/* Reads a clock map. The first and last pieces extend outwards. */
 static int read_map(struct clocks *k, struct slice host, struct coord_server *s, struct err *e)
 {
     struct slice pieces = slice_get(host, "pieces"), item;
@@ -74,7 +74,7 @@ static int give(struct clocks *k, struct coord_server *s, struct err *e)
     const char *name = s->clock_host ? s->clock_host : s->name;
     struct slice host = find_host(k, name);
     struct err why = {0};
-    if (s->clock) /* the configuration says it */
+    if (s->clock) /* set by the configuration */
         return 0;
     if (!host.at && s->clock_host)
         return err_set(e, ERR_ARG, "%s: no host %s is in %s", s->clock_place, name, k->path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The columns of a table of many servers. */
+/* Columns of a table of many servers. */
 #include <string.h>
 
 #include "coord/merge.h"
@@ -16,7 +16,7 @@ static const char *columns_path(struct coord_call *c)
         path_part(c->q->arena, c->arg[1]));
 }
 
-/* It has the table, perhaps, but does not say what is in it. */
+/* Notes a server that may have the table, but does not report its columns. */
 static void note_unknown(struct coord_call *c, const struct fan_part *p)
 {
     const char *said = slice_string(slice_get(p->root, p->fate == PART_GOOD ? "statusMessage" : "title"), c->q->arena);
@@ -24,7 +24,7 @@ static void note_unknown(struct coord_call *c, const struct fan_part *p)
         coord_lacks(c, p->node, said ? said : "it does not say which columns its table has");
 }
 
-/* Those that never said which they have. */
+/* Returns the columns of all members; asks those that never reported them. */
 static bool ask_columns(struct coord_call *c, struct slice *models)
 {
     struct fan f;
@@ -61,7 +61,7 @@ static bool ask_columns(struct coord_call *c, struct slice *models)
     return good;
 }
 
-/* ---- joining ---- */
+/* ---- merging ---- */
 
 static size_t find_column(const struct table_columns *t, struct slice object)
 {
@@ -79,8 +79,8 @@ static bool id_is_taken(const struct table_columns *t, int64_t id)
     return taken;
 }
 
-/* The server's own number (-1: it has none that lasts) where nobody has it, so that servers that agree are understood
- * without a table. */
+/* Returns the server's own id (-1: it has no permanent one) if it is free, so that servers that agree need no
+ * translation; else a hash. */
 static int64_t new_id(const struct table_columns *t, int64_t own, struct slice name)
 {
     for (uint64_t n = 0; own < 0 || own >= INT64_C(1) << ID_BITS || id_is_taken(t, own); n++)
@@ -125,7 +125,7 @@ static void take_columns(
     of->known = true;
 }
 
-/* Where one server has several machines and tells them, the others' lines tell their server. */
+/* Finds or adds the column "Trace". Lines of servers without it show their server there. */
 static void add_trace(struct table_columns *t)
 {
     static const char name[] = "\"Trace\"",
@@ -186,7 +186,7 @@ static void put_column(struct json *j, const struct table_column *column)
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
         if (slice_equals(key, "foundBy"))
-            continue; /* all that can be asked were asked */
+            continue; /* the servers that could fill in cells were asked */
         put_slice_key(j, key);
         if (slice_equals(key, "id"))
             json_i64(j, column->id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Comparisons of two critical paths whose threads are of two servers. The server of one (the host) makes the comparison
- * as it makes its own: it is told the other's path by its parts, as the other's server tells them. */
+/* Comparisons of two critical paths whose threads are on two servers. The server of one path (the host) makes the
+ * comparison like its own ones. It receives the other path as parts, which the other server reports. */
 #include "coord/comparisons.h"
 
 #include <string.h>
@@ -9,25 +9,25 @@
 
 static const char output[] = COMPARISON_OUTPUT;
 static const char *const names[] = {"a", "b"};
-enum { SIDES = 2, MOST_BYTES = (1 << 20) - (1 << 12) /* servers take bodies of 1 MiB */ };
+enum { SIDES = 2, MOST_BYTES = (1 << 20) - (1 << 12) /* servers accept bodies of 1 MiB */ };
 
-/* One of the two paths. */
+/* Path to compare. */
 struct side {
     const char *name;
     json_t *asked;         /* borrowed */
-    bool is_told;          /* whoever asks knows it of another server: `asked` is handed on as it is */
+    bool is_told;          /* the client has the path from another server: `asked` is passed on unchanged */
     bool is_own;           /* ids and times are those of its owner */
-    struct node **members; /* who may know the thread */
+    struct node **members; /* members that may know the thread */
     size_t n_members;
-    struct node *owner;      /* who knows it; NULL: that is not known yet */
-    size_t first, n;         /* its questions among those to all */
-    struct fan_part *answer; /* the owner's; NULL: it was not asked yet */
-    bool is_refused;         /* all answer, and nobody knows it */
+    struct node *owner;      /* member that knows it; NULL: not known yet */
+    size_t first, n;         /* range of its questions among all */
+    struct fan_part *answer; /* the owner's; NULL: not asked yet */
+    bool is_refused;         /* refused: all answer, and none knows it */
 };
 
 /* ---- questions ---- */
 
-/* The members of one side are those of the call, while its entry is looked for. */
+/* Finds the owner of a side's entry. Replaces the call's members by those of the side meanwhile. */
 static struct node *entry_of(struct coord_call *c, const struct side *s, int64_t *own)
 {
     struct node **members = c->members;
@@ -40,7 +40,7 @@ static struct node *entry_of(struct coord_call *c, const struct side *s, int64_t
     return owner;
 }
 
-/* As the server has it. The caller's. */
+/* Returns the question with ids and times of the server, owned by the caller. */
 static json_t *question_for(struct coord_call *c, const struct side *s, const struct node *n)
 {
     json_t *q = json_deep_copy(s->asked);
@@ -54,7 +54,7 @@ static json_t *question_for(struct coord_call *c, const struct side *s, const st
     return q;
 }
 
-/* For the parts of one path alone: it is compared with one that has none. */
+/* Returns a body for the parts of one path: a comparison with an empty path. */
 static const char *body_alone(struct coord_call *c, const struct side *s, const struct node *n)
 {
     json_t *body = json_object(), *p = json_object(), *none = json_object();
@@ -70,9 +70,9 @@ static const char *tree_path(struct coord_call *c)
     return arena_printf(c->q->arena, "/experiments/%s/outputs/data/%s/tree", path_part(c->q->arena, c->arg[0]), output);
 }
 
-/* ---- whose they are ---- */
+/* ---- owners ---- */
 
-/* What is known without asking. */
+/* Sets a side, with what is known without a question. */
 static void take_side(struct coord_call *c, struct side *s, json_t *asked)
 {
     struct node **members = c->members;
@@ -97,7 +97,7 @@ static const struct side *first_asked(const struct side both[SIDES])
     return both[0].is_told ? &both[1] : &both[0];
 }
 
-/* Who knows the thread tells its path; a host that is known need not tell it. */
+/* Asks for the paths, except that of a known host. */
 static bool ask_sides(struct fan *f, struct coord_call *c, struct side both[SIDES])
 {
     const struct node *host = first_asked(both)->owner;
@@ -120,7 +120,7 @@ static bool has_status(const struct fan_part *p, const char *status)
     return slice_equals(slice_get(p->root, "status"), status);
 }
 
-/* The time of a part in the side. */
+/* Returns whether an entry's metadata describe a part with a time for that side. */
 static bool is_part(struct slice metadata, const char *side)
 {
     struct slice text, number;
@@ -131,7 +131,8 @@ static bool is_part(struct slice metadata, const char *side)
         slice_next(&of[2], &number) && slice_integer(number, &ns) && ns >= 0;
 }
 
-/* Nothing is known yet: neither the path nor, while traces are being opened, whether there is such a thread. */
+/* Returns whether nothing is known yet: no path and, while traces are being opened, not even whether the thread
+ * exists. */
 static bool is_awaited(const struct fan_part *p)
 {
     return has_status(p, "RUNNING") && slice_is(slice_get(p->root, "model"), 'n');
@@ -159,7 +160,7 @@ static bool is_good(struct fan *f, struct fan_part *p, const char *side)
     return false;
 }
 
-/* It answers, and has no such thread, or finds the question wrong. */
+/* Returns whether it answers that the thread does not exist, or that the question is wrong. */
 static bool knows_better(const struct fan_part *p)
 {
     enum tsp_code code = coord_code(p->root);
@@ -175,15 +176,15 @@ static void note_refusal(struct fan *f, struct fan_part *p)
                *title = slice_string(slice_get(p->root, "title"), a);
     size_t before = f->call->lacks.n;
     if (p->fate == PART_GOOD)
-        coord_lacks_there(f->call, p->node, p->root); /* those that it is the front of */
+        coord_lacks_there(f->call, p->node, p->root); /* missing sources behind a coordinator */
     if (p->fate == PART_GOOD && f->call->lacks.n == before)
         part_spoil(f, p, message ? message : "failed");
     else if (p->fate == PART_REFUSED && p->fetch.status != 404 && p->fetch.status != 405)
         coord_lacks(f->call, p->node, title ? title : arena_printf(a, "status %d", p->fetch.status));
 }
 
-/* What servers say none of which tells the path. It may be those that cannot answer who know the thread: then others,
- * which do not, lack nothing. */
+/* Notes the refusals when no server reports the path. Servers that cannot answer may be those that know the thread;
+ * then the other servers, which do not know it, are not missing. */
 static void note_refusals(struct fan *f, struct side *s)
 {
     s->is_refused = true;
@@ -196,8 +197,9 @@ static void note_refusals(struct fan *f, struct side *s)
             note_refusal(f, &f->parts[i]);
 }
 
-/* How many threads of several machines the server may mean: 2 where it has several of them. One that fails without a
- * code (an older version) may know such a thread, too: none is chosen then, as it may be the wrong machine's. */
+/* Returns how many threads of several machines the server may mean: 2 if it has several of them. A failure without a
+ * code (older version) counts too: the server may know such a thread, and choosing another may pick the wrong
+ * machine's. */
 static size_t threads_meant(const struct fan_part *p, bool again)
 {
     enum tsp_code code = coord_code(p->root);
@@ -212,8 +214,8 @@ static const char *message_of(struct coord_call *c, const struct fan_part *p)
     return p ? slice_string(slice_get(p->root, "statusMessage"), c->q->arena) : NULL;
 }
 
-/* Why it is not known which thread is meant; NULL: no more than one is. Where only one server may be asked, its own
- * words tell how to name one. */
+/* Returns why the thread is ambiguous; NULL: it is not. If only one server is concerned, its own message explains how
+ * to name one. */
 static const char *several_meant(const struct fan *f, const struct side *s)
 {
     struct arena *a = f->call->q->arena;
@@ -243,7 +245,7 @@ static const char *several_meant(const struct fan *f, const struct side *s)
         all, s->name);
 }
 
-/* NULL, or why the path cannot be told; who lacks is noted then. */
+/* Returns NULL, or why the path is unavailable; missing sources are noted then. */
 static const char *settle_side(struct fan *f, struct side *s)
 {
     struct arena *a = f->call->q->arena;
@@ -265,7 +267,7 @@ static const char *settle_side(struct fan *f, struct side *s)
     return s->owner && (s->answer || !s->n) ? NULL : arena_printf(a, "No server tells the path of %s", s->name);
 }
 
-/* Sets the owners. False: the client has gone. */
+/* Sets the owners. False: the client is gone. */
 static bool find_owners(struct fan *f, struct coord_call *c, struct side both[SIDES], const char **wrong)
 {
     bool there = ask_sides(f, c, both);
@@ -310,15 +312,16 @@ static const char *body_of_both(struct coord_call *c, const struct side both[SID
     return body;
 }
 
-/* Paths of a server that is in no cluster, though others have traces, too, end at its machines. */
+/* Notes paths that end at their server's machines: those of servers in no cluster, if other servers have traces,
+ * too. */
 static void tell_whose(struct coord_call *c, const struct side both[SIDES], const struct node *host)
 {
     struct arena *a = c->q->arena;
-    const char *told = c->message; /* the host's */
+    const char *told = c->message; /* message of the host */
     const bool is_marked = c->code == TSP_CODE_LOCAL_PATH;
     for (size_t i = 0; i < SIDES; i++) {
         const struct side *s = &both[i];
-        const char *its = s->owner == host ? told : message_of(c, s->answer); /* a coordinator says it itself */
+        const char *its = s->owner == host ? told : message_of(c, s->answer); /* coordinators add it themselves */
         if (s->is_told || atomic_load(&s->owner->in_cluster) || (s->owner == host && is_marked))
             continue;
         if (s->owner == host || !its || coord_code(s->answer->root) != TSP_CODE_LOCAL_PATH)
@@ -328,7 +331,7 @@ static void tell_whose(struct coord_call *c, const struct side both[SIDES], cons
     }
 }
 
-/* What the owners of paths that were told say of these. */
+/* Notes missing sources and progress that owners of transferred paths report. */
 static void tell_told(struct coord_call *c, const struct side both[SIDES], const struct node *host)
 {
     for (size_t i = 0; i < SIDES; i++) {
@@ -346,7 +349,7 @@ static void tell_told(struct coord_call *c, const struct side both[SIDES], const
         tell_whose(c, both, host);
 }
 
-/* What is said of a path of which nothing is known yet; NULL: there is none. */
+/* Returns the message about a path that is not known yet; NULL: there is none. */
 static const char *awaited(struct coord_call *c, const struct side both[SIDES])
 {
     for (size_t i = 0; i < SIDES; i++) {
@@ -362,7 +365,7 @@ static void compare(struct coord_call *c, const struct side both[SIDES])
     struct fan f;
     struct node *host = first_asked(both)->owner;
     const char *not_yet = awaited(c, both);
-    c->lacks.n = 0; /* they need not know the threads */
+    c->lacks.n = 0; /* servers need not know the threads */
     if (not_yet) {
         envelope_send_null(c, VERDICT_RUNNING, not_yet);
         return;
@@ -378,7 +381,7 @@ static void compare(struct coord_call *c, const struct side both[SIDES])
     fan_end(&f);
 }
 
-/* ---- outputs that were derived ---- */
+/* ---- derived outputs ---- */
 
 static json_t *parameters_of(struct slice derived)
 {
@@ -391,7 +394,7 @@ static const char *server_of(json_t *parameters, size_t side)
     return coord_text(json_object_get(parameters, names[side]), "server");
 }
 
-/* The other's owner is kept by its name. */
+/* Sets the sides of a stored comparison. The other side's owner is stored by its name. */
 static void take_kept(struct coord_call *c, struct side both[SIDES], struct node *keeper, json_t *parameters)
 {
     json_object_set_new(c->body, "kept", parameters);
@@ -408,7 +411,7 @@ static void take_kept(struct coord_call *c, struct side both[SIDES], struct node
     }
 }
 
-/* Is it of two servers? Then these are its sides. */
+/* Returns whether the comparison is of two servers, and sets its sides then. */
 static bool find_kept(struct coord_call *c, struct side both[SIDES])
 {
     struct fan f;
@@ -480,7 +483,7 @@ bool comparison_is_asked(const struct coord_call *c)
     return is && told < SIDES;
 }
 
-/* Of one server it is made as it was asked for. */
+/* Returns the body for the host. If both paths are its own, their questions have no server. */
 static const char *derivation_of_both(struct coord_call *c, const struct side both[SIDES], const struct node *host)
 {
     json_t *body = json_deep_copy(c->body), *p = json_object_get(body, "parameters");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration: .trace-coordinator.yml. */
+/* Configuration file .trace-coordinator.yml. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,14 +40,14 @@ void coord_config_fini(struct coord_config *c)
     arena_fini(&c->arena);
 }
 
-/* ---- what nodes say ---- */
+/* ---- YAML nodes ---- */
 
 struct reader {
     struct coord_config *c;
     const char *path;
     yaml_document_t *doc;
     struct err *e;
-    int rc; /* of the first thing that is wrong */
+    int rc; /* code of the first error */
 };
 
 static void wrong(struct reader *r, const yaml_node_t *n, const char *what)
@@ -69,7 +69,7 @@ static yaml_node_t *node(struct reader *r, int i)
     return yaml_document_get_node(r->doc, i);
 }
 
-/* NULL: it is no text, which has been said. */
+/* Returns a text; NULL: it is none, and an error was set. */
 static const char *text_of(struct reader *r, const yaml_node_t *n)
 {
     const char *s = n->type == YAML_SCALAR_NODE ? (const char *)n->data.scalar.value : NULL;
@@ -90,7 +90,7 @@ static unsigned whole_of(struct reader *r, const yaml_node_t *n, unsigned most)
     return (unsigned)v;
 }
 
-/* "2", "0.5" (seconds), "500ms", "2s". */
+/* Reads a time: "2", "0.5" (seconds), "500ms", "2s". */
 static unsigned milliseconds_of(struct reader *r, const yaml_node_t *n)
 {
     const char *s = text_of(r, n);
@@ -105,7 +105,7 @@ static unsigned milliseconds_of(struct reader *r, const yaml_node_t *n)
     return (unsigned)v;
 }
 
-/* Above 0; "2", "0.5". */
+/* Reads a weight above 0: "2", "0.5". */
 static double weight_of(struct reader *r, const yaml_node_t *n)
 {
     const char *s = text_of(r, n);
@@ -120,7 +120,7 @@ static double weight_of(struct reader *r, const yaml_node_t *n)
 
 typedef void take_text(struct reader *, void *into, const yaml_node_t *, const char *);
 
-/* A text, or a list of them. */
+/* Reads a text, or a list of texts. */
 static void each_text(struct reader *r, const yaml_node_t *n, take_text *take, void *into)
 {
     if (n->type == YAML_SCALAR_NODE) {
@@ -155,7 +155,7 @@ static const char *without_slash(struct arena *a, const char *url)
     return arena_strndup(a, url, n);
 }
 
-/* What is wrong with it; NULL: nothing. */
+/* Returns NULL, or the error in the URL. */
 static const char *url_problem(const char *url)
 {
     const char *host = !strncmp(url, "http://", 7) ? url + 7 : !strncmp(url, "https://", 8) ? url + 8 : NULL;
@@ -167,7 +167,7 @@ static const char *url_problem(const char *url)
     return NULL;
 }
 
-/* Users write what they open in a browser, or what the protocol's clients want. */
+/* Returns the URL without the path of the protocol, which clients need and browsers do not. */
 static const char *base_url(struct arena *a, const char *url)
 {
     url = without_slash(a, url);
@@ -181,7 +181,7 @@ static void add_trace(struct reader *r, void *server, const yaml_node_t *n, cons
     vec_push(&to->traces, s);
 }
 
-/* A file beside the configuration, unless its path is absolute. */
+/* Returns a path; a relative one is relative to the configuration's folder. */
 static const char *path_of(struct reader *r, const yaml_node_t *n)
 {
     const char *s = text_of(r, n), *slash = strrchr(r->path, '/');
@@ -215,7 +215,7 @@ static const char *place_of(struct reader *r, const yaml_node_t *n)
         &r->c->arena, "%s: line %zu, column %zu", r->path, n->start_mark.line + 1, n->start_mark.column + 1);
 }
 
-/* {drift: "1.00000002", offset-ns: "-12"}, or whose clock of the file of clocks. */
+/* Reads a clock: {drift: "1.00000002", offset-ns: "-12"}, or a host in the file of clocks. */
 static void take_clock(struct reader *r, struct coord_server *s, const yaml_node_t *n)
 {
     const char *drift = "1", *offset = "0";
@@ -244,7 +244,7 @@ static void take_clock(struct reader *r, struct coord_server *s, const yaml_node
     s->clock = map;
 }
 
-/* While one server is read. */
+/* Server while it is read. */
 struct server_parts {
     struct coord_server s;
     const char *host, *url;
@@ -368,7 +368,7 @@ static void add_member(struct reader *r, void *group, const yaml_node_t *n, cons
     vec_push(&to->members, ((struct coord_member){s, place_of(r, n)}));
 }
 
-/* {NAME: [SERVER, …], …} */
+/* Reads groups: {NAME: [SERVER, …], …} */
 static void read_groups(struct reader *r, const yaml_node_t *n, struct coord_groups *to)
 {
     if (n->type == YAML_SCALAR_NODE && !n->data.scalar.length)
@@ -396,7 +396,7 @@ static void read_list(
     struct reader *r, const yaml_node_t *n, size_t most, void (*read_item)(struct reader *, const yaml_node_t *))
 {
     if (n->type == YAML_SCALAR_NODE && !n->data.scalar.length)
-        return; /* nothing behind the colon */
+        return; /* empty value */
     if (n->type != YAML_SEQUENCE_NODE) {
         wrong(r, n, "a list is expected here (- …)");
         return;
@@ -493,14 +493,15 @@ static bool has_server(const struct coord_config *c, const char *name)
     return has;
 }
 
-/* Of a group of machines. */
+/* Returns whether a name may be a member of a group of machines. */
 static bool may_be_member(
     const struct coord_config *c, const struct coord_groups *machines, bool others, const char *name)
 {
     return others || coord_is_pattern(name) || has_server(c, name) || coord_has_group(machines, machines->n, name);
 }
 
-/* One name means one thing. `machines`: groups that may be members, too; NULL: none, and a server is in one group. */
+/* Checks that names are unique and members exist. machines: groups that may be members; NULL: none, and each server is
+ * in one group only. */
 static int check_groups(const struct coord_config *c, const struct coord_groups *all,
     const struct coord_groups *machines, bool others, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries: whose they are, what clients know them by. */
+/* Entries: their owners and their ids for clients. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,7 +77,7 @@ const char *body_with(
 
 /* ---- owners ---- */
 
-/* Has the member the entry that its server, or the group of its server, was given an id for? */
+/* Returns whether the member has the entry of an id, which belongs to its server or to its server's group. */
 static bool has_entry(struct coord_call *c, const struct node *n, uint64_t server, int64_t given, int64_t *own)
 {
     const struct piece_group *g = piece_group_of(c, n);
@@ -85,7 +85,7 @@ static bool has_entry(struct coord_call *c, const struct node *n, uint64_t serve
     return g ? node_key(c, &g->self) == server && piece_own(c, n, given, own) : node_key(c, n) == server;
 }
 
-/* False: it says none. */
+/* Reads the requested time; false: there is none. */
 static bool time_meant(struct coord_call *c, int64_t *t)
 {
     return coord_integer(json_object_get(json_object_get(c->parameters, "requested_element"), "time"), t) ||
@@ -107,7 +107,7 @@ struct node *entry_owner(struct coord_call *c, int64_t id, int64_t *own)
         struct time_range r = n->group ? member_range(c, n) : (struct time_range){0};
         if (!has_entry(c, n, server, given, &its))
             continue;
-        /* Later pieces that begin by then, rather than earlier ones; of those that begin later, the first. */
+        /* Best piece: of those that begin by then, the latest; of those that begin later, the first. */
         bool better = !best || (node_is_away(best) && !node_is_away(n));
         if (best && timed && node_is_away(best) == node_is_away(n))
             better = r.begin <= t ? of_best.begin > t || r.begin > of_best.begin : r.begin < of_best.begin;
@@ -144,7 +144,7 @@ bool trees_ask(struct fan *f, struct coord_call *c)
     return true;
 }
 
-/* Goes through the output's trees, so that ids that clients have from before a restart are known again. */
+/* Learns the ids of the output's trees, so that ids from before a restart are known again. */
 static void learn_trees(struct coord_call *c)
 {
     struct fan f;
@@ -152,7 +152,7 @@ static void learn_trees(struct coord_call *c)
         for (size_t i = 0; i < f.n; i++) {
             learn_entries(c, &f.parts[i]);
             if (f.parts[i].fate == PART_REFUSED)
-                piece_note_known(c, f.parts[i].node); /* it has none */
+                piece_note_known(c, f.parts[i].node); /* server has no entries */
         }
     }
     fan_end(&f);
@@ -164,7 +164,7 @@ static bool is_known(struct coord_call *c, int64_t id)
     int64_t own;
     if (!coord_id_owner(c->c->ids, id, &server, &own))
         return false;
-    /* Of pieces, which of their entries it is: their trees tell. */
+    /* Keys of pieces' entries are known from their trees only. */
     bool known = true;
     for (size_t i = 0; i < c->n_members && known; i++) {
         const struct piece_group *g = piece_group_of(c, c->members[i]);
@@ -192,7 +192,7 @@ const char *items_split(struct coord_call *c, struct items *out)
     }
     if (unknown)
         learn_trees(c);
-    /* They are freed with the parameters. */
+    /* Freed with the parameters. */
     json_t *kept = json_array();
     json_object_set_new(c->body, "by server", kept);
     for (size_t m = 0; m < c->n_members; m++) {

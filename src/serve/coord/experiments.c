@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Experiments: the same name on several servers is one experiment. */
+/* Experiments: equal names on several servers are one experiment. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +8,14 @@
 #include "coord/experiments.h"
 #include "coord/times.h"
 
-/* ---- versions: what clients see changes when a server's does, and when a server comes or goes ---- */
+/* ---- versions: change with a server's version, and when a server comes or goes ---- */
 
 struct seen {
     char uuid[UUID_TEXT];
-    char *name;                /* NULL: nobody has told it yet */
-    uint64_t parts, version;   /* parts: a hash of who said which version */
-    uint64_t meant;            /* a hash of the traces that it was last made of; 0: not known */
-    VEC(struct time_range) of; /* by server, as it said last */
+    char *name;                /* NULL: not known yet */
+    uint64_t parts, version;   /* parts: hash of the servers' versions */
+    uint64_t meant;            /* hash of the traces that it was last created of; 0: unknown */
+    VEC(struct time_range) of; /* last known ranges, by server */
 };
 struct versions {
     pthread_mutex_t lock;
@@ -42,7 +42,7 @@ void versions_free(struct versions *v)
     free(v);
 }
 
-/* With the lock held. */
+/* Finds or adds an experiment; call with the lock held. */
 static struct seen *seen_of(struct versions *v, const char *uuid)
 {
     for (size_t i = 0; i < v->v.n; i++)
@@ -126,7 +126,7 @@ struct time_range member_range(struct coord_call *c, const struct node *n)
     return r;
 }
 
-/* The times of those that have been opened: others say 0. */
+/* Writes times and the number of events. Servers that have not opened the experiment report 0, and are skipped. */
 static void put_figures(struct coord_call *c, struct json *j, const struct joined_experiment *x, const char *uuid)
 {
     int64_t events = 0, begin = 0, end = 0;
@@ -169,7 +169,7 @@ static bool has_versions(const struct joined_experiment *x)
     return some;
 }
 
-/* 0: a server that could answer has nothing to answer from yet, or none says. */
+/* Returns the version; 0: none, or a server that works on it has no data yet. */
 static uint64_t joined_version(struct coord_call *c, const struct joined_experiment *x, const char *uuid)
 {
     uint64_t parts = 0;
@@ -178,7 +178,7 @@ static uint64_t joined_version(struct coord_call *c, const struct joined_experim
         struct slice its = x->of[i];
         if (!its.at)
             continue;
-        /* What a server without versions shows is another when it has grown. */
+        /* Servers without versions: what they show changes with the number of events. */
         int64_t v = integer_in(its, slice_get(its, "version").at ? "version" : "nbEvents");
         uint64_t one[3] = {x->node[i]->number, (uint64_t)v, c->keys[x->node[i]->number]};
         parts = map_mix(parts ^ map_hash(one, sizeof one));
@@ -297,7 +297,7 @@ void coord_experiments_list(struct coord_call *c)
         experiments_take(&f, &all);
         json_begin_array(&j);
         for (size_t i = 0; i < all.v.n; i++) {
-            /* What is missing is told for each experiment by itself; of a list, in a header. */
+            /* Missing sources: per experiment in the list; those of the list itself in a header. */
             struct coord_call one = *c;
             memset(&one.lacks, 0, sizeof one.lacks);
             experiment_put(&one, &j, &all.v.v[i]);
@@ -311,7 +311,7 @@ void coord_experiments_list(struct coord_call *c)
     fan_end(&f);
 }
 
-/* ---- whose it is ---- */
+/* ---- members ---- */
 
 static void refresh(struct coord_call *c)
 {
@@ -325,7 +325,8 @@ static void refresh(struct coord_call *c)
     c->lacks.n = 0;
 }
 
-/* Those that have it, and those that never said. Returns how many have it. */
+/* Collects servers that have the experiment, and those that never reported. Returns the number of those that have
+ * it. */
 static size_t collect(struct coord_call *c, const char *uuid)
 {
     size_t have = 0;
@@ -358,7 +359,7 @@ bool members_find(struct coord_call *c, const char *uuid)
     return true;
 }
 
-/* ---- one experiment ---- */
+/* ---- single experiments ---- */
 
 void experiment_send_joined(struct coord_call *c, struct fan *f)
 {

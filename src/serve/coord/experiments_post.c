@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Making an experiment of traces of several servers. */
+/* Creation of experiments of traces on several servers. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -10,7 +10,7 @@
 
 enum { MAX_TRACES = 10000 };
 
-/* The uuids asked for; NULL: they are none. */
+/* Returns the requested uuids; NULL: the list is invalid. */
 static const char **trace_list(struct coord_call *c, size_t *n)
 {
     json_t *list = json_object_get(c->parameters, "traces"), *item;
@@ -25,7 +25,7 @@ static const char **trace_list(struct coord_call *c, size_t *n)
     return out;
 }
 
-/* The server's own uuids of its traces, as a list. NULL: it has none of them. */
+/* Returns the server's own uuids of its traces; NULL: it has none of them. */
 static json_t *own_list(const struct own_trace *owners, size_t n, const struct node *of)
 {
     json_t *list = json_array();
@@ -58,8 +58,8 @@ static int compare_text(const void *a, const void *b)
     return strcasecmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Does the server's experiment (of == none: it has none) consist of just those traces of the server that are wanted,
- * each as often? */
+/* Returns whether the server's experiment (`its`, at NULL: none) has exactly the server's wanted traces, each as
+ * often. */
 static bool has_wanted(
     struct coord_call *c, const struct own_trace *owners, size_t n, const struct node *node, struct slice its)
 {
@@ -90,7 +90,7 @@ static int compare_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A hash of the traces, in whatever order; never 0. */
+/* Returns a hash of the traces, independent of their order; never 0. */
 static uint64_t hash_of(const struct own_trace *owners, size_t n)
 {
     uint64_t *one = mem_alloc(n * sizeof *one);
@@ -107,8 +107,9 @@ static uint64_t hash_of(const struct own_trace *owners, size_t n)
     return hash + !hash;
 }
 
-/* Does a server differ that answers? One without the experiment does not where it was made of just these traces before:
- * the server was away then, or has lost it since, and gets its part now. */
+/* Returns whether the experiment of a server that answers differs. A server without the experiment does not differ if
+ * the experiment was created of the same traces before. That server was away then, or has lost its part; it now gets
+ * it. */
 static bool differs_anywhere(struct coord_call *c, const struct fan *f, const struct joined_experiment *x,
     const char *uuid, const struct own_trace *owners, size_t n)
 {
@@ -119,8 +120,8 @@ static bool differs_anywhere(struct coord_call *c, const struct fan *f, const st
     return differs;
 }
 
-/* Sends 409 where there is an experiment of that name, on whatever servers, of other traces. Of servers that do not
- * answer nothing is known. True also when the client has gone: nothing is made then. */
+/* Sends 409 if any server has an experiment of that name with other traces. Servers that do not answer are skipped.
+ * Returns true also if the client is gone: nothing is created then. */
 static bool reply_conflict(struct coord_call *c, const char *name, const struct own_trace *owners, size_t n)
 {
     struct fan f;
@@ -172,7 +173,7 @@ static void make(struct coord_call *c, const struct own_trace *owners, size_t n)
         }
         struct slice its = slice_get(differs ? differs->root : (struct slice){0}, "experiment");
         struct joined_experiment x = {&its, (struct node *[]){differs ? differs->node : NULL}, 1};
-        if (differs) /* somebody else was quicker */
+        if (differs) /* race lost against another client */
             conflict(c, experiment_is(its) ? &x : NULL);
         else
             experiment_send_joined(c, &f);
@@ -203,7 +204,7 @@ void coord_experiments_post(struct coord_call *c)
             coord_error(c, 404, "No such trace", coord_missing(c, NULL));
             return;
         }
-    c->lacks.n = 0; /* of servers that hold none of them */
+    c->lacks.n = 0; /* servers without these traces are not missing */
     if (!reply_conflict(c, name, owners, n))
         make(c, owners, n);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One question to several servers. */
+/* Scatter and gather: one question to several servers. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ struct fan_part *fan_ask(struct fan *f, struct node *n, const char *method, cons
         return p;
     }
     if (f->call->epochs && f->call->epochs[n->number] != atomic_load(&n->epoch)) {
-        lack(f, p, "it was away a moment ago"); /* one answer holds what one run of a server says */
+        lack(f, p, "it was away a moment ago"); /* parts of one answer come from one run of a server */
         return p;
     }
     node_address(n, f->call->q->arena, path, &p->fetch);
@@ -59,7 +59,7 @@ struct fan_part *fan_ask(struct fan *f, struct node *n, const char *method, cons
     return p;
 }
 
-/* `199 weft "without db: nobody answers there"`: what another coordinator says of a list. */
+/* Returns the text of another coordinator's Warning: `199 weft "without db: nobody answers there"`. */
 static const char *warning_of(const struct http_fetch *t, struct arena *a)
 {
     const char *said = strchr(t->warning, '"'), *end = strrchr(t->warning, '"');
@@ -72,8 +72,8 @@ static void settle(struct fan *f, struct fan_part *p)
     struct arena *a = f->call->q->arena;
     size_t bad;
     if (t->error.code) {
-        /* No server is to blame, and others have the memory: the question is to come again, rather than to be answered
-         * without servers that are well. */
+        /* Memory is short, which is no server's fault. The client must ask again, so that no answer is without servers
+         * that are well. */
         if (t->error.code == ERR_BUSY || t->error.code == ERR_NOMEM)
             http_lack_memory(f->call->q);
         if (t->error.code == ERR_IO)
@@ -124,7 +124,7 @@ void fan_end(struct fan *f)
     c->held = f->gather.most_held > c->held ? f->gather.most_held : c->held;
 }
 
-/* ---- when nothing is to be merged ---- */
+/* ---- refusals ---- */
 
 static int refusal_of(const struct fan_part *p, struct arena *a, const char **title, const char **detail)
 {
@@ -135,7 +135,7 @@ static int refusal_of(const struct fan_part *p, struct arena *a, const char **ti
     return p->fetch.status < 400 || p->fetch.status == 401 || p->fetch.status == 403 ? 502 : p->fetch.status;
 }
 
-/* One that finds several threads says more than others that know none. NULL: nobody refuses. */
+/* Returns the first refusal, ambiguous ones before those of servers that know no thread. NULL: there is none. */
 static const struct fan_part *first_refusal(const struct fan *f)
 {
     const struct fan_part *first = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Cells that a line's owner leaves empty and another server can fill in: who asked for a request. The owner tells a
- * trail, by which the others know. */
+/* Backfill: cells that a line's owner leaves empty and another server can fill in (the sender of a request). The owner
+ * reports a trail, by which the other servers find their cell. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct slice line_cell(struct slice line, size_t cell)
     return c;
 }
 
-/* n: there is none. */
+/* Returns the index of the id; n: none. */
 static size_t place_of(const int64_t *ids, size_t n, int64_t id)
 {
     size_t i = 0;
@@ -37,7 +37,7 @@ struct slice filled_in(const struct merged_table *t, const struct fills *f, size
 
 /* ---- asking ---- */
 
-/* The trails of lines of other members, and which these are. */
+/* Trails of other members' lines, and the indices of those lines. */
 struct trails {
     json_t *trails, *times;
     size_t *of, n;
@@ -53,7 +53,7 @@ static struct slice trail_of(const struct merged_table *t, const struct chosen_l
     return slice_is(trail, '"') && trail.n > 2 ? trail : (struct slice){0};
 }
 
-/* Clocks of two servers can be compared where somebody said how. */
+/* Returns whether times of two servers are comparable: a clock is configured. */
 static bool are_related(const struct node *a, const struct node *b)
 {
     return a->is->clock || b->is->clock;
@@ -92,9 +92,9 @@ static const char *trails_body(struct merged_table *t, size_t member, const stru
     return body_text(t->call->q->arena, body);
 }
 
-/* ---- what they answer ---- */
+/* ---- answers ---- */
 
-/* Of several that fill in a line the first one counts. */
+/* Takes a member's cells. Of several members that fill in a line, the first one wins. */
 static void take(struct merged_table *t, struct fills *f, size_t member, const struct trails *a, struct slice model)
 {
     struct slice_walk w = slice_items(slice_get(model, "columnIds"));
@@ -122,7 +122,7 @@ bool fills_ask(struct merged_table *t, const struct chosen_line *lines, size_t n
     fan_begin(&f->fan, c, t->n);
     for (size_t i = 0; i < t->n; i++) {
         if (t->columns->of[i].trail < 0)
-            continue; /* it knows of no trails */
+            continue; /* server has no trails */
         asking[i] = trails_for(t, i, lines, n);
         if (asking[i].n)
             part[i] = fan_ask(&f->fan, c->members[i], "POST", path_asked(c), trails_body(t, i, &asking[i]));

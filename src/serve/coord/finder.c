@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Servers that come and go by themselves. A name has its place for good: who comes back is the same server, with the
- * same ids, also under another address. */
+/* Servers that come and go by themselves. A name keeps its place: a server that comes back has the same ids, even under
+ * another address. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coord/node.h"
 
-/* A server of the configuration, under this name or at this address, is that server; what is written there holds. */
+/* Returns whether a configured server has this name or address. Its configuration wins then. */
 static bool is_configured(struct coordinator *c, const struct coord_found *f)
 {
     const struct coord_config *config = c->o.config;
@@ -46,7 +46,7 @@ static struct node *add(struct coordinator *c, const struct coord_found *f)
     return n;
 }
 
-/* It is there, or there again, perhaps elsewhere. */
+/* Takes in a server that is new, or back, perhaps under another address. */
 static void take(struct coordinator *c, struct node *n, const struct coord_found *f)
 {
     pthread_mutex_lock(&n->lock);
@@ -73,7 +73,7 @@ static void take(struct coordinator *c, struct node *n, const struct coord_found
         node_note_away(c, n, f->unusable);
 }
 
-/* What it had is forgotten: who comes later under its name may have something else. */
+/* Drops a server and all that is known of it: another one may come later under its name. */
 static void drop(struct coordinator *c, struct node *n)
 {
     node_tell(c, n, "has left");

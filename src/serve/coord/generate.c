@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A configuration from lists of hosts: one on a line, or Ansible inventories in INI form or in YAML. */
+/* Configuration from lists of hosts: one on a line, or Ansible inventories in INI form or in YAML. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ enum { MAX_FILE = 4 << 20 };
 
 enum section { HOSTS, CHILDREN, VARS };
 
-/* [name], [name:vars], [name:children] */
+/* Reads a header: [name], [name:vars], [name:children] */
 static int take_group(struct inventory *v, char *line, uint32_t *group, enum section *section)
 {
     static const char *const kinds[] = {"hosts", "children", "vars"};
@@ -30,7 +30,7 @@ static int take_group(struct inventory *v, char *line, uint32_t *group, enum sec
     return inventory_group(v, name, group);
 }
 
-/* NAME[:PORT] [ansible_host=ADDRESS] [trace_server_port=PORT] [other=…] */
+/* Reads a host: NAME[:PORT] [ansible_host=ADDRESS] [trace_server_port=PORT] [other=…] */
 static int take_host(struct inventory *v, uint32_t group, char *line)
 {
     char *rest = line, *name = strsep(&rest, " \t");
@@ -100,7 +100,7 @@ static void write_machine(
     text_puts(out, "\"]\n");
 }
 
-/* Returns how many there are. */
+/* Returns the number of servers. */
 static size_t write_config(const struct coord_generate *o, const struct inventory *v, struct text *out)
 {
     size_t n = 0;

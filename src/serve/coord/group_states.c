@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of groups of machines that are states: what most machines do. */
+/* Lines of groups of machines that are states: the dominant state of their machines. */
 #include <string.h>
 
 #include "base/time.h"
@@ -7,9 +7,9 @@
 
 enum { MOST_LOOKS = 64 };
 
-/* ---- what is dominant ---- */
+/* ---- dominant states ---- */
 
-/* A machine's states while samples pass by. */
+/* Walk over a machine's states, forward in time. */
 struct states {
     const struct node *machine;
     struct slice_walk w;
@@ -30,28 +30,30 @@ static void next_state(struct states *s)
     }
 }
 
-/* What it shows at a time that it has come to; at NULL: nothing. */
+/* Returns the style at a time that the walk has reached; at NULL: none. */
 static struct slice style_at(const struct states *s, int64_t t)
 {
     struct slice style = s->some && s->begin <= t ? slice_get(s->at, "style") : (struct slice){0};
     return slice_is(style, '{') ? style : (struct slice){0};
 }
 
-/* What some machines show at a time, in the order of the first of them. */
+/* Style shown by some machines at a time, in the order of their first one. */
 struct look {
     struct slice style;
     double weight;
     size_t machines;
 };
 
-/* Styles that show the same, however their servers write them; of large ones only the bytes are compared. */
+/* Returns whether styles are equal in value, whatever their servers' notation. Large ones are compared by bytes
+ * only. */
 static bool same_style(struct slice a, struct slice b)
 {
     enum { LARGE = 4096 };
     return slice_same(a, b) || (a.n <= LARGE && b.n <= LARGE && slice_same_value(a, b));
 }
 
-/* The place of a style among `looks` of them; looks: it is none. Bytes are compared first: most servers write alike. */
+/* Returns the index of a style among the looks; looks: none. Compares bytes first, since most servers' notations are
+ * equal. */
 static size_t find_look(const struct look *look, size_t looks, struct slice style)
 {
     for (size_t k = 0; k < looks; k++)
@@ -63,7 +65,7 @@ static size_t find_look(const struct look *look, size_t looks, struct slice styl
     return looks;
 }
 
-/* Returns how many there are. */
+/* Returns the number of looks. */
 static size_t looks_at(struct states *s, size_t n, int64_t t, struct look look[MOST_LOOKS])
 {
     size_t looks = 0;
@@ -84,7 +86,7 @@ static size_t looks_at(struct states *s, size_t n, int64_t t, struct look look[M
     return looks;
 }
 
-/* The place of that with most weight; of equal ones the first. */
+/* Returns the index of the look with the most weight; the first one of equal ones. */
 static size_t heaviest(const struct look *look, size_t looks)
 {
     size_t best = 0;
@@ -93,7 +95,7 @@ static size_t heaviest(const struct look *look, size_t looks)
     return best;
 }
 
-/* at NULL: nobody is known then. */
+/* Returns the dominant style; at NULL: no machine shows one. */
 static struct slice dominant(struct states *s, size_t n, int64_t t)
 {
     struct look look[MOST_LOOKS];
@@ -101,7 +103,7 @@ static struct slice dominant(struct states *s, size_t n, int64_t t)
     return looks ? look[heaviest(look, looks)].style : (struct slice){0};
 }
 
-/* Of the machines that the group's line is made of. Returns how many there are. */
+/* Begins the walks over the states of the group's machines. Returns their number. */
 static size_t states_begin(const struct coord_call *c, const struct group_asked *a, struct states **out)
 {
     const struct group_lines *lines = c->lines;
@@ -164,7 +166,7 @@ void groups_add_states(struct fan *f)
         group_lines_add(f, "rows", "entryId", put_dominant);
 }
 
-/* ---- what a state is made of ---- */
+/* ---- tooltips: parts of a state ---- */
 
 bool groups_point(struct coord_call *c)
 {
@@ -196,7 +198,7 @@ static void put_look(struct coord_call *c, struct json *j, const struct look *l)
     json_kv_string(j, key && *key ? key : "?", machines);
 }
 
-/* Those that show nothing then: why, or that they know nothing of that time. */
+/* Returns why a machine shows nothing: the reason it is missing, or that it has no data for that time. */
 static const char *why_silent(const struct coord_call *c, const struct node *machine)
 {
     for (size_t i = 0; i < c->lacks.n; i++) {
@@ -215,7 +217,7 @@ static bool shows_something(const struct states *s, size_t n, const struct node 
     return false;
 }
 
-/* How many of the group's machines are counted, and which are not. s: as far as the time. */
+/* Writes how many of the group's machines are counted, and which are not. s: walks up to the time. */
 static void put_machines(
     struct coord_call *c, struct json *j, const struct group_asked *a, const struct states *s, size_t n, int64_t t)
 {

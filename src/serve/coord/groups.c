@@ -10,12 +10,12 @@
 #include "base/time.h"
 #include "coord/merge.h"
 
-/* The outputs, and the lines below each machine. */
+/* Outputs, and the lines below each machine. */
 enum { OUTPUTS = 2, MOST_LINES = 3 };
 static const struct output {
     const char *id;
     struct {
-        const char *key, *name; /* that machines' entries state; what a group's is called */
+        const char *key, *name; /* key in machines' entries; name in groups */
     } lines[MOST_LINES];
 } outputs[OUTPUTS] = {{"weft.summary", {{"cpus", "CPUs"}, {"threads", "Threads"}}},
     {"weft.summary.cpu", {{"minimum", "Minimum"}, {"mean", "Mean"}, {"maximum", "Maximum"}}}};
@@ -53,7 +53,7 @@ double machine_weight(const struct node *machine)
     return machine->is->weight > 0 ? machine->is->weight : 1;
 }
 
-/* Which line of a machine an entry is; MOST_LINES: none. */
+/* Returns the index of a machine's line that an entry is; MOST_LINES: none. */
 static size_t line_of(int output, struct slice entry)
 {
     int64_t parent;
@@ -76,7 +76,7 @@ static void add_part(struct fan *f, struct node *node, struct text *t)
 
 /* ---- trees ---- */
 
-/* What a group's entry is made of. */
+/* Content of a group's entry. */
 struct entries {
     struct slice first;
     int64_t begin, end, rows;
@@ -102,7 +102,7 @@ static void take_entry(struct entries *e, const struct node *n, struct slice ent
     e->first = e->first.at ? e->first : entry;
 }
 
-/* Its name, and how many rows it stands for, where machines tell that. */
+/* Writes the name, and the number of rows if machines report it. */
 static void put_labels(struct json *j, const struct entries *e, struct slice labels, const char *name)
 {
     struct slice_walk w = slice_items(labels);
@@ -200,7 +200,7 @@ void groups_add_tree(struct fan *f)
 
 /* ---- asking ---- */
 
-/* The machines' lines, as their trees have them now. False: nobody waits. */
+/* Finds the machines' lines in their current trees. False: the client is gone. */
 static bool find_lines(struct coord_call *c, int output, struct group_lines *lines)
 {
     VEC(struct machine_line) found = {0};
@@ -238,14 +238,14 @@ void group_lines_asked(struct coord_call *c, int output, struct group_lines *lin
     size_t i;
     for (size_t g = 0; g < c->c->n_machine_groups; g++)
         for (i = 0; i <= MOST_LINES; i++)
-            coord_id(c, &c->c->machine_groups[g].self, group_own_id(output, i)); /* known also to those who ask first */
+            coord_id(c, &c->c->machine_groups[g].self, group_own_id(output, i)); /* known even without a tree request */
     lines->asked = arena_new(c->q->arena, struct group_asked, json_array_size(list) + 1);
     json_array_foreach (list, i, item) {
         uint64_t server = 0;
         int64_t own = 0;
         bool is_group = false,
              known = json_is_integer(item) && coord_id_owner(c->c->ids, json_integer_value(item), &server, &own);
-        known = known && own >= 0 && own < group_own_id(OUTPUTS, 0); /* else of a node that is called as a group is */
+        known = known && own >= 0 && own < group_own_id(OUTPUTS, 0); /* excludes a node with a group's name */
         for (size_t g = 0; known && g < c->c->n_machine_groups && !is_group; g++) {
             is_group = node_key(c, &c->c->machine_groups[g].self) == server;
             if (is_group && own > group_own_id(output, 0) && own <= group_own_id(output, MOST_LINES))
@@ -351,7 +351,7 @@ void group_lines_add(struct fan *f, const char *array, const char *id, put_line 
     }
 }
 
-/* ---- least, mean, most ---- */
+/* ---- minimum, mean, maximum ---- */
 
 struct machine_curve {
     const struct node *machine;
@@ -369,7 +369,7 @@ static void next_point(const struct coord_call *c, struct machine_curve *s)
         s->at = sample_shown(c, s->machine, s->at);
 }
 
-/* Of all curves at the next time that some have; false: there is none. */
+/* Merges all curves at the next time of any of them; false: there is none. */
 static bool join_point(
     const struct coord_call *c, struct machine_curve *s, size_t n, size_t what, int64_t *t, double *out)
 {

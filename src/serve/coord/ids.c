@@ -19,7 +19,7 @@ static const char signature[32] = "weft coordinator ids, version 1\n";
 struct given {
     uint64_t server;
     int64_t own;
-    uint64_t id, check; /* check: of the three before */
+    uint64_t id, check; /* check: hash of the members before it */
 };
 _Static_assert(sizeof(struct given) == sizeof signature, "layout of the file");
 
@@ -30,8 +30,8 @@ struct ids {
 struct coord_ids {
     pthread_mutex_t lock;
     struct ids staying, passing;
-    size_t saved; /* of those that stay */
-    int file;     /* -1: not kept */
+    size_t saved; /* number of `staying` ids in the file */
+    int file;     /* -1: not stored */
 };
 
 struct coord_ids *coord_ids_new(void)
@@ -136,7 +136,7 @@ void coord_ids_forget(struct coord_ids *t, uint64_t server)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* ---- the file: a signature, then ids in the order in which they were given ---- */
+/* ---- the file: a signature, then ids in the order of their creation ---- */
 
 static bool is_sound(const struct coord_ids *t, const struct given *g)
 {
@@ -144,7 +144,7 @@ static bool is_sound(const struct coord_ids *t, const struct given *g)
         t->staying.v.n < MAX_IDS;
 }
 
-/* How many bytes of the file are good. */
+/* Returns the number of valid bytes of the file. */
 static size_t take_in(struct coord_ids *t, const char *data, size_t n)
 {
     size_t at = sizeof signature;
@@ -200,7 +200,7 @@ int coord_ids_save(struct coord_ids *t, struct err *e)
         if (!rc)
             t->saved = t->staying.v.n;
         else if (before < 0 || ftruncate(t->file, before) || lseek(t->file, before, SEEK_SET) < 0)
-            t->file = -1; /* what follows half of one would be lost */
+            t->file = -1; /* ids behind half of one would be lost */
     }
     pthread_mutex_unlock(&t->lock);
     return rc ? err_sys(e, "ids of entries") : 0;

@@ -95,7 +95,7 @@ static int add(struct inventory *v, uint32_t group, const char *name, const char
     return 0;
 }
 
-/* node[01:20].cluster: all from the one number to the other, as many digits wide as the first. */
+/* Adds a range: node[01:20].cluster is all numbers from the first to the last, with as many digits as the first. */
 static int add_range(struct inventory *v, uint32_t group, const char *name, const char *address, unsigned port)
 {
     const char *open = strchr(name, '['), *close = open ? strchr(open, ']') : NULL;
@@ -112,7 +112,7 @@ static int add_range(struct inventory *v, uint32_t group, const char *name, cons
         return inventory_wrong(v, "a range of hosts goes from a number to a larger one: node[01:20]");
     for (unsigned long i = first; i <= last; i++) {
         const char *one = arena_printf(&v->arena, "%.*s%0*lu%s", (int)(open - name), name, width, i, close + 1);
-        int rc = add_range(v, group, one, address, port); /* there may be another range in it */
+        int rc = add_range(v, group, one, address, port); /* name may contain another range */
         if (rc)
             return rc;
     }
@@ -142,7 +142,7 @@ int inventory_hosts(struct inventory *v, uint32_t group, const char *names, cons
 
 enum { NEW, ENTERED, LEFT };
 
-/* Groups from the lowest to the uppermost, each once, into `order`. */
+/* Sorts groups from the lowest to the uppermost, each once, into `order`. */
 static int sort(struct inventory *v, uint32_t group, uint32_t *order, size_t *n)
 {
     struct inventory_group *g = &v->groups.v[group];
@@ -161,7 +161,7 @@ static int sort(struct inventory *v, uint32_t group, uint32_t *order, size_t *n)
     return 0;
 }
 
-/* Groups from the uppermost to the lowest: each behind all that it is below, else as they came. */
+/* Orders groups from the uppermost to the lowest: children after parents, else in order of creation. */
 static int by_depth(const void *a, const void *b)
 {
     const struct inventory_group *const *x = a, *const *y = b;
@@ -170,7 +170,7 @@ static int by_depth(const void *a, const void *b)
 
 typedef void visit(struct inventory *, struct inventory_host *, unsigned port);
 
-/* All hosts of a group and of those below it. */
+/* Visits all hosts of a group and of its children, recursively. */
 static void each_host(struct inventory *v, uint32_t group, visit *to, unsigned port)
 {
     struct inventory_group *g = &v->groups.v[group];
@@ -190,7 +190,7 @@ static void each_host_of(struct inventory *v, uint32_t group, visit *to, unsigne
     each_host(v, group, to, port);
 }
 
-/* All hosts are in the group "all", whether that is said or not. */
+/* Visits all hosts: each is in the group "all", even if that is not stated. */
 static void each_of_all(struct inventory *v, visit *to, unsigned port)
 {
     for (size_t i = 0; i < v->hosts.n; i++)
@@ -212,7 +212,7 @@ static void give_port(struct inventory *v, struct inventory_host *h, unsigned po
     h->port = h->port ? h->port : port;
 }
 
-/* The lowest group that says a port is first, and so keeps what it says. */
+/* Sets the hosts' ports. The lowest groups come first, and the first port of a host stays. */
 static void give_ports(struct inventory *v)
 {
     const struct inventory_group **sorted = arena_new(&v->arena, const struct inventory_group *, v->groups.n + 1);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Ansible's inventories in YAML: groups by name, with hosts:, children: and vars:. */
+/* Ansible inventories in YAML: groups by name, with hosts:, children: and vars:. */
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
 #include "coord/inventory.h"
 
-/* Aliases make a short file long: so many nodes are looked at, so deep. */
+/* Limits, since aliases make a short file long: nodes visited, depth. */
 enum { MAX_NODES = 200000, MAX_DEPTH = 64 };
 
 struct reader {
@@ -34,7 +34,7 @@ bool inventory_is_yaml(const char *text)
     return false;
 }
 
-/* Messages tell this place. */
+/* Sets the position for messages. */
 static void at(struct reader *r, const yaml_node_t *n)
 {
     r->v->line = (unsigned)n->start_mark.line + 1;
@@ -47,7 +47,7 @@ static int wrong(struct reader *r, const yaml_node_t *n, const char *what)
     return inventory_wrong(r->v, what);
 }
 
-/* NULL: it is no text, or has NUL in it. */
+/* Returns a text; NULL: it is none, or contains NUL. */
 static const char *text_of(const yaml_node_t *n)
 {
     const char *s = n->type == YAML_SCALAR_NODE ? (const char *)n->data.scalar.value : NULL;
@@ -64,7 +64,7 @@ typedef int take_member(struct reader *, void *into, const yaml_node_t *key, con
 
 static int each_member(struct reader *, const yaml_node_t *, take_member *, void *into, const char *expected);
 
-/* "<<: *others", or a list of those. */
+/* Visits merged members: "<<: *others", or a list of those. */
 static int each_merged(struct reader *r, const yaml_node_t *n, take_member *take, void *into, const char *expected)
 {
     if (n->type != YAML_SEQUENCE_NODE)
@@ -79,7 +79,7 @@ static int each_merged(struct reader *r, const yaml_node_t *n, take_member *take
 
 static int members(struct reader *r, const yaml_node_t *n, take_member *take, void *into, const char *expected)
 {
-    for (int own = 0; own < 2; own++) /* what is merged comes first: its own members hold */
+    for (int own = 0; own < 2; own++) /* merged members come first, so that own ones win */
         for (yaml_node_pair_t *m = n->data.mapping.pairs.start; m < n->data.mapping.pairs.top; m++) {
             const yaml_node_t *key = yaml_document_get_node(r->doc, m->key),
                               *value = yaml_document_get_node(r->doc, m->value);
@@ -97,7 +97,7 @@ static int members(struct reader *r, const yaml_node_t *n, take_member *take, vo
     return 0;
 }
 
-/* Of a mapping, which may be nothing at all. */
+/* Visits the members of a mapping, which may be null. */
 static int each_member(struct reader *r, const yaml_node_t *n, take_member *take, void *into, const char *expected)
 {
     if (is_nothing(n))
@@ -112,7 +112,7 @@ static int each_member(struct reader *r, const yaml_node_t *n, take_member *take
     return rc;
 }
 
-/* ---- what hosts and groups say ---- */
+/* ---- variables and groups ---- */
 
 struct vars {
     const char *address;
@@ -165,7 +165,7 @@ static int take_section(struct reader *r, void *group, const yaml_node_t *key, c
     return rc;
 }
 
-/* parent NULL: it is of the file. */
+/* parent NULL: the group is at the top of the file */
 static int take_group(struct reader *r, void *parent, const yaml_node_t *key, const yaml_node_t *value)
 {
     uint32_t group;

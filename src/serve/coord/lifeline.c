@@ -6,8 +6,8 @@
 
 #include "base/time.h"
 
-/* A server that ends all connections soon after each answer would seem to be started again each time. After so many it
- * is taken to be one, until it does keep some while they rest. */
+/* A server that ends all connections soon after each answer would look restarted each time. After MOST_LOST times its
+ * connections are not held, until it keeps one while idle. */
 enum { MOST_LOST = 10, REST_NS = 500000000 };
 
 static unsigned living(const struct lifeline *l)
@@ -34,7 +34,7 @@ static bool is_same(int a, int b)
     return !fstat(a, &x) && !fstat(b, &y) && x.st_ino == y.st_ino && x.st_dev == y.st_dev;
 }
 
-/* Room for one more: what has ended goes, and the connection itself if it is held; else the oldest. */
+/* Makes room for one more: drops ended connections, and the connection itself if it is held; else the oldest. */
 static void make_room(struct lifeline *l, int connection)
 {
     unsigned kept = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How lines of a merged table are written. */
+/* Writing of lines of a merged table. */
 #include <string.h>
 
 #include "coord/numbering.h"
@@ -40,7 +40,7 @@ static void put_number_cell(const struct merged_table *t, struct json *j, size_t
     json_end_object(j);
 }
 
-/* What is no cell is empty. */
+/* Writes a cell; empty if there is none. */
 static void put_cell(const struct merged_table *t, struct json *j, size_t column, size_t member, struct slice cell,
     const struct table_line *line)
 {
@@ -81,7 +81,7 @@ static void put_cells(const struct merged_table *t, struct json *j, const struct
     json_end_array(j);
 }
 
-/* The column that says of a line of an absent server that it is one: the first of text, or the last. */
+/* Returns the column for the note that a line's server is absent: the first one of text, else the last one. */
 static size_t telling_column(const struct merged_table *t, const struct lines_wanted *w)
 {
     for (size_t i = 0; i < w->n_shown; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the configuration wants of a server: its traces opened, and experiments of those whose paths fit. */
+/* Set-up of a server by the configuration: opens its traces, and creates experiments of those with matching paths. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct made {
     struct arena arena;
 };
 
-/* One request, by itself; the value answered lives in the arena. at NULL: there is none. */
+/* Sends one request. Returns the answer, in the arena; at NULL: none. */
 static struct slice ask(struct made *m, const char *method, const char *path, const char *json, int *status)
 {
     struct http_gather g;
@@ -73,14 +73,14 @@ static void open_traces(struct made *m)
         json_t *p = json_object();
         int status;
         json_object_set_new(p, "uri", json_string(path));
-        json_object_set_new(p, "maxDepth", json_integer(3)); /* servers that walk folders open all below */
+        json_object_set_new(p, "maxDepth", json_integer(3)); /* servers that walk folders open all traces below */
         struct slice answer = ask(m, "POST", "/traces", dump(m, p), &status);
         if (status != 200)
             tell(m, arena_printf(&m->arena, "cannot open %s", path), answer, status);
     }
 }
 
-/* Does a path fit one of the expressions? Without any, all do. */
+/* Returns whether a path matches one of the expressions; without any, all paths do. */
 static bool fits(struct regex *const *patterns, size_t n, const char *path)
 {
     bool fits = !n;
@@ -120,7 +120,7 @@ static void make_configured(struct made *m, const struct coord_experiment *x, st
     struct regex **patterns = arena_new(&m->arena, struct regex *, x->patterns.n + 1);
     for (size_t i = 0; i < x->patterns.n; i++)
         if (regex_compile(x->patterns.v[i], &patterns[i], NULL))
-            patterns[i] = NULL; /* the configuration was checked */
+            patterns[i] = NULL; /* the configuration was validated */
     make_one(m, x->name, patterns, x->patterns.n, traces);
     for (size_t i = 0; i < x->patterns.n; i++)
         regex_free(patterns[i]);

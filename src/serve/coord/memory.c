@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* What servers told of their lines, for when they are away. */
+/* Cache of servers' lines, for times when they are away. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coord/table.h"
 
-/* Of one server in one table, unless there are very many; of all. */
+/* Limits of lines: of one server in one table, unless there are very many servers; of all. */
 enum { KNOWN_OF_ONE = 32768, KNOWN_OF_ALL = 4 << 20, KEPT_TABLES = 256 };
 
 struct known_line {
     uint64_t index;
     int64_t time;
 };
-/* Lines in order of index, and of time. */
+/* Lines in order of index and time. */
 struct known_part {
     bool told;
     unsigned epoch;
@@ -22,12 +22,12 @@ struct known_part {
 };
 struct known_table {
     uint64_t key, used;
-    VEC(struct known_part) of; /* by number of the server */
+    VEC(struct known_part) of; /* parts by number of the server */
 };
 struct memories {
     pthread_mutex_t lock;
     uint64_t uses;
-    size_t lines; /* of all */
+    size_t lines; /* lines of all tables */
     VEC(struct known_table) v;
 };
 
@@ -79,7 +79,7 @@ static void forget_oldest(struct memories *r)
     forget_table(r, oldest);
 }
 
-/* The table was used just now. With the lock held. */
+/* Returns the part to update; marks its table as used last. Call with the lock held. */
 static struct known_part *part_to_learn(struct memories *r, const struct merged_table *t, size_t member)
 {
     size_t number = t->call->members[member]->number;
@@ -96,7 +96,7 @@ static struct known_part *part_to_learn(struct memories *r, const struct merged_
     return &k->of.v[number];
 }
 
-/* Room for what is new: of what was known every other line. */
+/* Makes room for new lines: drops every other known one. */
 static void thin(struct known_part *p)
 {
     size_t kept = 0;
@@ -106,19 +106,19 @@ static void thin(struct known_part *p)
     p->v.n = kept;
 }
 
-/* What contradicts them is known no more. */
+/* Puts lines in, and drops known ones that contradict them. */
 static void put_known(struct known_part *p, const struct known_line *lines, size_t n)
 {
     const struct known_line *last = &lines[n - 1];
     size_t from = 0, to = p->v.n;
-    for (size_t half = to; from < half;) { /* the first that is not before them */
+    for (size_t half = to; from < half;) { /* first one not before the lines */
         size_t middle = from + (half - from) / 2;
         if (p->v.v[middle].index < lines->index && p->v.v[middle].time <= lines->time)
             from = middle + 1;
         else
             half = middle;
     }
-    for (size_t half = from; half < to;) { /* the first that is after them */
+    for (size_t half = from; half < to;) { /* first one after the lines */
         size_t middle = half + (to - half) / 2;
         if (p->v.v[middle].index > last->index && p->v.v[middle].time >= last->time)
             to = middle;
@@ -133,7 +133,7 @@ static void put_known(struct known_part *p, const struct known_line *lines, size
     p->v.n = from + n + rest;
 }
 
-/* Those whose order is that of their numbers. */
+/* Returns the lines whose times are in the order of their numbers. */
 static size_t lines_in_order(const struct line_answer *a, struct known_line *out)
 {
     size_t n = 0;
@@ -155,7 +155,7 @@ void memory_note(const struct merged_table *t, size_t member, const struct line_
 {
     struct memories *r = t->call->c->memories;
     if (t->columns->descending)
-        return; /* nothing tells at which value a line may be of which only the number is known */
+        return; /* the value of a line with a known number only cannot be estimated */
     unsigned epoch = atomic_load(&t->call->members[member]->epoch);
     struct known_line *lines = arena_new(t->call->q->arena, struct known_line, a->n + 1);
     size_t n = t->columns->ordered ? lines_in_order(a, lines) : 0;
@@ -163,7 +163,7 @@ void memory_note(const struct merged_table *t, size_t member, const struct line_
     struct known_part *p = part_to_learn(r, t, member);
     size_t before = p->v.n;
     if (a->size < p->size || (p->epoch != epoch && a->size != p->size))
-        p->v.n = 0; /* it has other lines now */
+        p->v.n = 0; /* lines have changed */
     while (p->v.n > 2 && p->v.n + n > known_of_one(t))
         thin(p);
     if (n)
@@ -173,20 +173,20 @@ void memory_note(const struct merged_table *t, size_t member, const struct line_
     p->size = a->size;
     r->lines += p->v.n - before;
     while (r->lines > KNOWN_OF_ALL && r->v.n > 1)
-        forget_oldest(r); /* not this one, which was used just now */
+        forget_oldest(r); /* keeps this table, the last used one */
     pthread_mutex_unlock(&r->lock);
 }
 
 /* ---- remembering ---- */
 
-/* As it was when first asked for: numbers of one answer shall be of one state. */
+/* Part as of its first use, so that numbers of one answer agree. */
 struct remembered {
     uint64_t size, n;
-    struct known_line *v; /* the first and the last line are there, if only by estimate */
+    struct known_line *v; /* first and last line are always there, perhaps estimated */
     bool first_guessed, last_guessed;
 };
 
-/* Lines at both ends, where they are not known: by the times of the server's part of the experiment. */
+/* Adds the first and the last line if they are unknown, by the range of the server's part of the experiment. */
 static void add_ends(const struct merged_table *t, size_t member, struct remembered *r)
 {
     struct time_range range = member_range(t->call, t->call->members[member]);
@@ -232,7 +232,7 @@ static const struct remembered *remember(struct merged_table *t, size_t member)
     return t->remembered[member] = out;
 }
 
-/* The last known line whose index is at most that. */
+/* Returns the last known line with at most that index. */
 static size_t known_before(const struct remembered *r, uint64_t index)
 {
     size_t low = 0, high = r->n;
@@ -243,7 +243,7 @@ static size_t known_before(const struct remembered *r, uint64_t index)
     return low;
 }
 
-/* Between two known lines the others are taken to be spread evenly. */
+/* Returns a line; unknown ones are evenly spread between known ones. */
 static struct table_line line_at(const struct remembered *r, uint64_t index)
 {
     struct table_line l = {.index = index};
@@ -259,7 +259,7 @@ static struct table_line line_at(const struct remembered *r, uint64_t index)
     return l;
 }
 
-/* The first line at or after the time. */
+/* Returns the first line at or after the time. */
 static uint64_t line_from(const struct remembered *r, int64_t time)
 {
     uint64_t low = 0, high = r->size;
@@ -281,7 +281,7 @@ bool memory_answer(struct merged_table *t, size_t member, const struct line_ask 
     uint64_t from = ask->by_time ? line_from(r, ask->time) : ask->index;
     *out = (struct line_answer){.good = true, .low = from, .size = r->size};
     if (ask->find || from >= r->size)
-        return true; /* nobody knows what is written there */
+        return true; /* content of lines is not cached */
     uint64_t n = ask->count < r->size - from ? ask->count : r->size - from;
     out->lines = arena_new(t->call->q->arena, struct table_line, n + 1);
     for (; out->n < n; out->n++)
