@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to coord: the request at hand, and asking servers for it. */
+/* Private to coord: the current request, and its questions to servers. */
 #ifndef WEFT_COORD_CALL_H
 #define WEFT_COORD_CALL_H
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- what is known of servers of other makes ----
+/* ---- servers of other makes ----
  *
  * Trace Compass states no keys. Its outputs are known by their ids, and their columns by their places. */
 
@@ -19,11 +19,11 @@ static const struct known_column {
     {OS "kernelmemoryusage", 1, "tid"},
     {"org.eclipse.tracecompass.internal.provisional.tmf.core.model.events.TmfEventTableDataProvider", 0, "timestamp"}};
 
-/* Its lines are in order of time, and the only column of that type has it. */
+/* Event table: its lines are in order of time, by its only column of that type. */
 static const char event_table[] = "org.eclipse.tracecompass.internal.provisional.tmf.core.model.events."
                                   "TmfEventTableDataProvider";
 
-/* What came since the sample before is summed up. All others show what is there at a time. */
+/* Outputs whose values count since the previous sample: they are summed up. All others show the state at a time. */
 static const char *const known_sums[] = {INTERNAL_OS "cpuusage.CpuUsageDataProvider",
     OS "cpuusage.CpuUsageDataProvider", OS "inputoutput.DisksIODataProvider",
     "org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider"};
@@ -38,7 +38,7 @@ static bool is_output(const struct coord_call *c, const char *id)
     return c->arg[1] && !strcmp(c->arg[1], id);
 }
 
-/* ---- what is stated ---- */
+/* ---- stated rules ---- */
 
 static void take_name(struct slice name, char out[MERGE_NAME])
 {

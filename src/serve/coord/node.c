@@ -10,7 +10,7 @@
 #include "base/wait.h"
 #include "coord/pieces.h"
 
-/* Names that servers have been found under since the coordinator was started. */
+/* Limit of names under which servers were found since the coordinator's start. */
 enum { MOST_FOUND = 16384 };
 
 enum { PROBE_MS = 2000, SECOND_NS = 1000000000, LIST_EACH = 5, LIST_BYTES = 64 << 20 };
@@ -72,7 +72,7 @@ void node_note_away(struct coordinator *c, struct node *n, const char *why)
     n->set_up = n->identified = false;
     n->absences++;
     int was = node_change(n, NODE_AWAY, false);
-    lifeline_let_go(&n->lifeline); /* last: who sees none sees that it is away */
+    lifeline_let_go(&n->lifeline); /* last: a thread that sees none also sees the absence */
     pthread_mutex_unlock(&n->lock);
     if (was != NODE_AWAY && was != NODE_GONE) {
         char said[300];
@@ -101,8 +101,8 @@ bool node_lives_on(struct coordinator *c, struct node *n)
 struct probed {
     struct node *n;
     struct http_fetch health, identity;
-    unsigned absences; /* when it was asked */
-    bool identifies;   /* it is asked for its identity, too */
+    unsigned absences; /* value at the time of the question */
+    bool identifies;   /* identity is requested, too */
     bool known;
 };
 
@@ -187,7 +187,7 @@ void node_note_experiments(struct node *n, struct slice list)
     for (struct slice x; slice_next(&w, &x);) {
         const char *uuid = slice_string(slice_get(x, "UUID"), &a);
         if (uuid && strlen(uuid) < UUID_TEXT)
-            vec_push(&n->experiments, mem_strdup(uuid)); /* a server's list has none twice */
+            vec_push(&n->experiments, mem_strdup(uuid)); /* lists of servers have no duplicates */
     }
     n->listed = true;
     pthread_mutex_unlock(&n->lock);
@@ -220,9 +220,9 @@ void node_trace_uuid(const struct node *n, struct slice own, struct arena *a, ch
     uuid_of_name(arena_printf(a, "%s\n%s", n->is->name, text ? text : ""), out);
 }
 
-/* ---- who is there ---- */
+/* ---- probing ---- */
 
-/* What is wrong with the answer to "are you well?"; NULL: nothing. */
+/* Returns what is wrong with the answer to a probe; NULL: nothing. */
 static const char *ill(const struct http_fetch *f, bool answered, struct arena *a)
 {
     if (!answered)
@@ -238,7 +238,7 @@ static const char *ill(const struct http_fetch *f, bool answered, struct arena *
     return slice_is(slice_get(health, "status"), '"') ? NULL : "what answers there is no trace server";
 }
 
-/* Those that can be asked at all. */
+/* Returns the nodes that can be reached at all. */
 static size_t nodes_to_probe(struct coordinator *c, struct arena *a, struct node ***out)
 {
     size_t n = nodes_now(c, a, out), kept = 0;
@@ -253,8 +253,8 @@ static size_t nodes_to_probe(struct coordinator *c, struct arena *a, struct node
     return kept;
 }
 
-/* Weft's own ids of entries stay. Others number them as they come up, so that what an id was of a server that was away,
- * for whatever reason, may be another entry's now. */
+/* Notes the make. Entry ids of weft are permanent. Other makes number entries at each start: after any absence, an id
+ * may be another entry's. */
 static void note_make(struct coordinator *c, struct node *n, const struct http_fetch *identity)
 {
     bool answered = atomic_load(&identity->done) && !identity->error.code;
@@ -294,7 +294,8 @@ static void ask_well(struct probed *p, struct arena *a, struct http_gather *g)
     }
 }
 
-/* What answers is what was asked before. Else the next round asks who it is now. */
+/* Returns whether the process that answered is the one that was probed. If not, the next round asks for its
+ * identity. */
 static bool is_known_to_be(struct coordinator *c, struct probed *p)
 {
     pthread_mutex_lock(&p->n->lock);
@@ -303,7 +304,7 @@ static bool is_known_to_be(struct coordinator *c, struct probed *p)
     return known && (!ended || node_lives_on(c, p->n));
 }
 
-/* late: it has had its time. False: it may still say. */
+/* Notes a node's answer. late: its time is up. False: the answer may still arrive. */
 static bool note_probed(struct coordinator *c, struct probed *p, bool late, struct arena *a)
 {
     bool answered = atomic_load(&p->health.done);
@@ -322,7 +323,7 @@ static bool note_probed(struct coordinator *c, struct probed *p, bool late, stru
     return true;
 }
 
-/* Asks all of them at once. */
+/* Probes all nodes at once. */
 static void probe(struct coordinator *c)
 {
     struct arena a = {0};
@@ -336,7 +337,7 @@ static void probe(struct coordinator *c)
         p[i].n = nodes[i];
         ask_well(&p[i], &a, &g);
     }
-    /* Who answers is there at once, also while others do not. */
+    /* Nodes that answer are up at once, even while others do not answer. */
     for (bool all = false; !all;) {
         int64_t now = time_monotonic_ns();
         all = http_gather_wait(&g, now + 50000000 < until ? now + 50000000 : until) || now >= until;
@@ -347,7 +348,7 @@ static void probe(struct coordinator *c)
     arena_fini(&a);
 }
 
-/* False: it is time to stop. */
+/* Waits for the next round. False: the thread must stop. */
 static bool rest(struct coordinator *c, int64_t until_ns)
 {
     pthread_mutex_lock(&c->lock);
@@ -370,7 +371,7 @@ static void *run_prober(void *coordinator)
     return NULL;
 }
 
-/* What experiments and traces they have now; one that does not answer keeps those it had. */
+/* Updates the lists of experiments and traces; a node that does not answer keeps its lists. */
 static void list_all(struct coordinator *c)
 {
     static const char *const paths[] = {"/experiments", "/traces"};
@@ -419,7 +420,7 @@ static void make_all(struct coordinator *c)
     }
 }
 
-/* Somebody has come back who has not been set up. With the lock held. */
+/* Returns whether a node is up that was not set up. Call with the lock held. */
 static bool somebody_waits(struct coordinator *c)
 {
     bool waits = false;

@@ -9,7 +9,7 @@
 
 enum { MOST_NUMBERED = 1 << 20 };
 
-/* ---- who is where ---- */
+/* ---- roots ---- */
 
 bool entry_is_root(struct slice entry)
 {
@@ -53,7 +53,7 @@ static size_t count_entries(const struct fan *f, size_t *roots)
     return n;
 }
 
-/* What is below a root. */
+/* Entry below a root. */
 struct descendant {
     struct slice entry;
     size_t root;
@@ -64,7 +64,8 @@ static uint64_t key_of(size_t part, int64_t id)
     return map_hash((uint64_t[2]){part, (uint64_t)id}, sizeof(uint64_t[2]));
 }
 
-/* root_of: of entries, by part and id. False: some root has no number, or some entry has no root before it. */
+/* Takes all entries. root_of: their roots, by part and id. False: some root has no number, or some entry has no root
+ * before it. */
 static bool take_all(const struct fan *f, struct numbered *v, struct descendant *below, struct map *root_of)
 {
     size_t roots = 0, n = 0;
@@ -94,7 +95,7 @@ static bool take_all(const struct fan *f, struct numbered *v, struct descendant 
     return true;
 }
 
-/* By root, in the order in which they came. */
+/* Sorts entries below their roots, in the order in which they came. */
 static void place_below(struct numbered *v, size_t roots, const struct descendant *below, size_t n, struct arena *a)
 {
     struct slice *room = arena_alloc(a, (n + 1) * sizeof *room);
@@ -150,7 +151,7 @@ bool numbering_ask(struct coord_call *c, struct slice output, struct group_numbe
     return waits;
 }
 
-/* ---- from numbers to numbers ---- */
+/* ---- translation of numbers ---- */
 
 int64_t number_shown(const struct group_numbers *g, const struct node *n, int64_t own)
 {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond so many bytes of texts all is forgotten, to be told anew. Servers offer mostly the same, and that is kept
- * once. */
+/* Limit of all texts: above it, all are dropped, to be noted anew. Servers mostly offer the same outputs, so equal
+ * texts are stored once. */
 enum { MOST_BYTES = 32 << 20, LONGEST = 16 << 10 };
 
 struct offered {
@@ -16,8 +16,8 @@ struct offered {
 struct offers {
     pthread_mutex_t lock;
     struct strings texts;
-    uint64_t bytes; /* that were to be kept */
-    struct map of;  /* a server's, of an experiment -> in `v` */
+    uint64_t bytes; /* size of the stored texts */
+    struct map of;  /* (server, experiment) -> index in `v` */
     VEC(struct offered) v;
 };
 
@@ -57,7 +57,7 @@ static uint64_t key_of(struct coord_call *c, const struct node *n)
     return map_mix(n->number) ^ map_hash(uuid, strlen(uuid));
 }
 
-/* With the lock held, as all below. NULL: nothing is known of it. */
+/* Finds a server's outputs; NULL: unknown. Call this, and the static functions below, with the lock held. */
 static struct offered *find(struct coord_call *c, const struct node *n)
 {
     const uint64_t *at = map_find(&c->c->offers->of, key_of(c, n));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Outputs: what all servers offer, each once; derived ones are their server's. */
+/* Outputs: those of all servers, without duplicates; derived ones belong to their server. */
 #include <string.h>
 
 #include "coord/comparisons.h"
 #include "coord/offers.h"
 #include "coord/pieces.h"
 
-/* The same output of two servers. */
+/* Returns whether two servers' outputs are the same one. */
 static bool same_output(struct slice a, struct slice b)
 {
     return slice_same_value(slice_get(a, "id"), slice_get(b, "id")) &&
@@ -33,7 +33,7 @@ static bool take_output(struct outputs *all, struct slice o)
 
 typedef const char *make_body(struct coord_call *, const struct node *);
 
-/* Asks the members by the path at hand, with bodies if any; false: nobody waits. */
+/* Sends the request's path to all members, with bodies if any; false: the client is gone. */
 static bool ask_members(struct fan *f, struct coord_call *c, const char *method, make_body *body, char form)
 {
     const char *path = path_asked(c);
@@ -60,7 +60,7 @@ static struct fan_part *first_good(const struct fan *f)
     return NULL;
 }
 
-/* Else what they say instead is sent. */
+/* Returns whether a server gave a good answer; else sends the refusal. */
 static bool somebody_answers(struct fan *f)
 {
     if (!first_good(f))
@@ -77,14 +77,15 @@ static bool is_path(struct slice output)
     return slice_equals(parent, paths[0]) || slice_equals(parent, paths[1]);
 }
 
-/* A critical path of a server that is not known to be a node of a cluster, though others have traces, too: it may not
- * be all of it. Where another coordinator has marked it nothing need be said. */
+/* Returns whether a critical path may be incomplete: its server is not known to be in a cluster, and other servers have
+ * traces, too. False if another coordinator has marked the path already. */
 static bool is_local(const struct coord_call *c, const struct node *n, struct slice output)
 {
     return c->several && !atomic_load(&n->in_cluster) && is_path(output) && coord_code(output) != TSP_CODE_LOCAL_PATH;
 }
 
-/* Servers of other makes show a path of their own, of a thread that was chosen there. NULL: there are none. */
+/* Returns the servers of other makes, which show a path of their own, of a thread chosen there. NULL: there are
+ * none. */
 static const char *others_with_paths(const struct coord_call *c)
 {
     const char *names = NULL;
@@ -94,7 +95,7 @@ static const char *others_with_paths(const struct coord_call *c)
     return names;
 }
 
-/* Whose path it is, where that is not that of all machines; NULL: nothing need be said. */
+/* Returns a note on the servers of a path that does not cover all machines; NULL: none is needed. */
 static const char *whose_path(const struct coord_call *c, const struct node *n, struct slice output)
 {
     if (is_local(c, n, output)) {
@@ -114,7 +115,8 @@ static void show_time(const struct node *n, json_t *question, const char *key)
         json_object_set_new(question, key, json_integer(time_shown(n, t)));
 }
 
-/* Of one path, or also of the two that are compared. What another server is to tell is in that one's terms. */
+/* Translates ids and times of one path, or of each of two compared ones. A path of another server stays in that
+ * server's terms. */
 static void show_question(struct coord_call *c, const struct node *n, json_t *question)
 {
     int64_t own;
@@ -126,7 +128,7 @@ static void show_question(struct coord_call *c, const struct node *n, json_t *qu
     show_time(n, question, "end");
 }
 
-/* Whose path it is, so that clients can ask by it. */
+/* Writes the configuration with the path's thread as clients know it, for use in questions. */
 static void put_configuration(struct coord_call *c, struct json *j, const struct node *n, struct slice configuration)
 {
     json_t *all = json_loadb(configuration.at, configuration.n, 0, NULL), *p = json_object_get(all, "parameters");
@@ -171,8 +173,8 @@ static void put_output(struct coord_call *c, struct json *j, const struct fan_pa
     json_end_object(j);
 }
 
-/* The first to have them, each server's one after the other: those of the servers that tell them, and of the others
- * what they offered last. */
+/* Takes the outputs of each server, without those that others have already. Servers that answer are taken first, then
+ * the last offers of missing ones. */
 struct part_outputs {
     size_t from, to;
 };
@@ -180,7 +182,7 @@ static struct part_outputs *take_all(const struct fan *f, struct outputs *all)
 {
     struct coord_call *c = f->call;
     struct part_outputs *its = arena_new(c->q->arena, struct part_outputs, f->n + 1);
-    bool remembers = !c->arg[1]; /* types of configuration are not */
+    bool remembers = !c->arg[1]; /* configuration types are not cached */
     for (size_t i = 0; i < f->n; i++) {
         const struct fan_part *p = &f->parts[i];
         struct slice_walk w = slice_items(p->fate == PART_GOOD ? p->root : (struct slice){0});
@@ -204,7 +206,7 @@ static struct part_outputs *take_all(const struct fan *f, struct outputs *all)
     return its;
 }
 
-/* Lists of objects with ids: outputs, types of configuration. */
+/* Lists objects with ids: outputs, or configuration types. */
 void coord_outputs_list(struct coord_call *c)
 {
     struct fan f;
@@ -235,7 +237,7 @@ static void send_output(struct coord_call *c, const struct fan_part *p, struct s
     coord_reply(c, 200, &t);
 }
 
-/* Who does not tell it now, but offered it last. NULL: nobody. */
+/* Returns a missing server that offered the output last. NULL: none. */
 static const struct fan_part *missing_owner(const struct fan *f, const char *id, struct slice *output)
 {
     for (size_t i = 0; i < f->n; i++)
@@ -251,7 +253,7 @@ static void forget_ended(const struct fan *f, const char *id)
             offers_remove(f->call, f->parts[i].node, id);
 }
 
-/* One output, one type of configuration; or the end of a derived one: of whoever has it. */
+/* Reads one output or configuration type, or deletes a derived output, on any server that has it. */
 void coord_outputs_pass(struct coord_call *c)
 {
     struct fan f;
@@ -283,7 +285,7 @@ struct node *question_owner(struct coord_call *c, json_t *question, int64_t *own
     return coord_integer(json_object_get(question, "id"), &id) ? entry_owner(c, id, own) : NULL;
 }
 
-/* The body as it came, with ids of entries, and times, as the server has them. */
+/* Returns the request's body with ids and times of the server. */
 static json_t *body_for(struct coord_call *c, const struct node *n)
 {
     json_t *body = json_deep_copy(c->body), *question = json_object_get(body, "parameters");
@@ -299,11 +301,11 @@ static const char *derivation(struct coord_call *c, const struct node *n)
     return body_text(c->q->arena, body_for(c, n));
 }
 
-/* Of a node of a cluster, for a thread of another machine. */
+/* Returns the body for a cluster node that is asked for a thread of another machine. */
 static const char *derivation_elsewhere(struct coord_call *c, const struct node *n)
 {
     json_t *body = body_for(c, n), *parameters = json_object_get(body, "parameters");
-    json_object_del(parameters, "id"); /* the entry is another server's */
+    json_object_del(parameters, "id"); /* entry belongs to another server */
     json_object_set_new(parameters, "elsewhere", json_true());
     return body_text(c->q->arena, body);
 }
@@ -315,7 +317,7 @@ bool question_names_host(json_t *question)
         (thread && thread[strcspn(thread, ":/")] == ':'); /* "kworker/0:1" names none */
 }
 
-/* What more than one server has made is taken back, but perhaps for the first. */
+/* Deletes outputs that several servers have made, except perhaps the first. */
 static void take_back(struct coord_call *c, const struct fan *made, bool keep_first)
 {
     struct fan f;
@@ -332,8 +334,8 @@ static void take_back(struct coord_call *c, const struct fan *made, bool keep_fi
     fan_end(&f);
 }
 
-/* Several servers know such a thread: said as one server says it of several of its machines. A question that names the
- * host is refused as that host's server does. */
+/* Refuses a thread that several servers know, with the text of one server for several of its machines. A question that
+ * names the host gets that host's refusal. */
 static void refuse_several(struct coord_call *c, struct fan *f)
 {
     const char *names = NULL;
@@ -349,7 +351,8 @@ static void refuse_several(struct coord_call *c, struct fan *f)
         arena_printf(c->q->arena, "threads of several machines are meant: name one as HOST:TID (servers: %s)", names));
 }
 
-/* Those who made something are pieces of one machine's session, which all know the thread. */
+/* Returns whether the servers that made an output have pieces of one machine's session; all of these know the
+ * thread. */
 static bool are_pieces(const struct fan *f)
 {
     const struct piece_group *group = NULL;
@@ -392,7 +395,7 @@ static void send_derived(struct coord_call *c, struct fan *f)
     bool one = !ambiguous && (good == 1 || question_names_host(c->parameters) || are_pieces(f));
     if (good > 1 || !one)
         take_back(c, f, one);
-    c->lacks.n = 0; /* they need not know it */
+    c->lacks.n = 0; /* servers need not know it */
     if (one) {
         offers_add(c, first_good(f)->node, first_good(f)->root);
         send_output(c, first_good(f), first_good(f)->root);
@@ -401,10 +404,10 @@ static void send_derived(struct coord_call *c, struct fan *f)
     }
 }
 
-/* ---- while the thread's own server is away ---- */
+/* ---- deriving while the thread's own server is away ---- */
 
-/* Leaves of who lacks those who said nothing, and might have known the thread. "without db: nobody answers there", or
- * NULL. */
+/* Reduces the missing sources to servers that did not answer, and might have known the thread. Returns "without db:
+ * nobody answers there", or NULL. */
 static const char *who_is_away(struct coord_call *c, const struct fan *f)
 {
     size_t kept = 0;
@@ -418,8 +421,8 @@ static const char *who_is_away(struct coord_call *c, const struct fan *f)
     return coord_missing(c, NULL);
 }
 
-/* The path may be told by another node of the cluster, which asks those that have copies of the machine's traces. One
- * that answers knows as much as all. False: nobody waits. */
+/* Asks other nodes of the cluster for the path; they ask those with copies of the machine's traces. The first node that
+ * answers knows as much as all. False: the client is gone. */
 static bool ask_elsewhere(struct coord_call *c, struct node **nodes, size_t n, struct fan *f)
 {
     bool waits = true, answered = false;
@@ -435,7 +438,7 @@ static bool ask_elsewhere(struct coord_call *c, struct node **nodes, size_t n, s
     return waits;
 }
 
-/* Whoever knows what is asked for makes it: a thread of HOST:TID is known where that host is. */
+/* Derives an output: the server that knows its subject makes it. A thread HOST:TID is known where that host is. */
 void coord_outputs_derive(struct coord_call *c)
 {
     if (comparison_is_asked(c)) {

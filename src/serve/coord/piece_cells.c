@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Labels and metadata of an entry that several pieces have, by the rules that the columns state (merge.h). Amounts are
- * made of the numbers in the entries' metadata. Of columns that state it the first text that says something is taken;
- * of those that state nothing the text that all pieces agree on, so that no piece's number stands for all of them. */
+/* Labels and metadata of an entry that several pieces have, by the rules of the columns (merge.h). Amounts are computed
+ * from the numbers in the entries' metadata. Other columns with a rule get the first meaningful text. Columns without a
+ * rule get the text that all pieces agree on, so that no piece's number stands for all of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +34,8 @@ void piece_cells_begin(struct piece_cells *t, struct coord_call *c, const struct
     }
 }
 
-/* The cells of one piece's entry; columns that the first piece has not are none. Trees without headers have labels as
- * they come. Returns how many there may be. */
+/* Collects the cells of one piece's entry, without columns that the first piece lacks. Trees without headers have
+ * labels in order. Returns the number of cells, some of which may be empty. */
 static size_t cells_of(const struct piece_cells *t, size_t piece, struct slice entry, struct slice cell[MOST_CELLS])
 {
     struct slice_walk w = slice_items(slice_get(entry, "labels"));
@@ -58,7 +58,7 @@ static struct slice member_of(struct slice entry, const char *key)
     return slice_is(value, '[') && slice_next(&w, &item) ? item : value;
 }
 
-/* The least, the greatest, or the sum. False: no piece tells it. */
+/* Computes minimum, maximum or sum over the pieces. False: no piece has the number. */
 static bool number_of(
     const struct piece_cells *t, const struct piece_entry *e, const char *key, enum tsp_merge how, int64_t *out)
 {
@@ -77,7 +77,7 @@ static bool number_of(
     return some;
 }
 
-/* Shortest, longest, …, of durations; false: they are none. */
+/* Adds up figures of durations: shortest, longest, …; false: the entry has none. */
 static bool figures_of(const struct piece_cells *t, const struct piece_entry *e, struct root_sum *s)
 {
     *s = (struct root_sum){0};
@@ -87,7 +87,7 @@ static bool figures_of(const struct piece_cells *t, const struct piece_entry *e,
     return s->all.n;
 }
 
-/* What the tree is asked for. */
+/* Returns the requested range of the tree. */
 static struct time_range range_of(const struct piece_cells *t)
 {
     json_t *range = json_object_get(t->call->parameters, "requested_timerange"),
@@ -109,7 +109,7 @@ static double length_within(struct time_range r, int64_t begin, int64_t end)
     return begin < end ? (double)((uint64_t)end - (uint64_t)begin) : 0;
 }
 
-/* The mean of a share of time: each piece tells that of its own stretch. Negative: none does. */
+/* Returns the mean of a share of time, weighted by the pieces' ranges. Negative: no piece has it. */
 static double mean_of(const struct piece_cells *t, const struct piece_entry *e, const char *key)
 {
     struct time_range r = range_of(t);
@@ -164,7 +164,7 @@ static void put_share(struct json *j, const struct piece_cells *t, const struct 
         put_percent(j, "%.3f %%", number_of(t, root, r->by, TSP_SUM, &all) && all ? (double)number / (double)all : 0);
 }
 
-/* The number of a column that is an amount. False: it is none, or no piece tells the numbers. */
+/* Computes the number of a column that is an amount. False: it is none, or no piece has the numbers. */
 static bool amount_of(
     const struct piece_cells *t, const struct merge_rule *r, const struct piece_entry *e, int64_t *number)
 {
@@ -178,7 +178,7 @@ static bool amount_of(
     return true;
 }
 
-/* False: the column is no amount, or no piece tells the numbers. */
+/* Writes an amount. False: the column is none, or no piece has the numbers. */
 static bool put_amount(struct json *j, const struct piece_cells *t, const struct merge_rule *r,
     const struct piece_entry *e, const struct piece_entry *root)
 {
@@ -203,7 +203,7 @@ static bool says_something(struct slice cell)
     return cell.at && !slice_equals(cell, "") && !slice_equals(cell, "-1");
 }
 
-/* The labels of an entry: the first that says something, whose it is, and whether another piece says something else. */
+/* Labels of an entry: the first meaningful text, its server, and whether another piece's text differs. */
 struct chosen {
     struct slice cell[MOST_CELLS];
     const struct node *from[MOST_CELLS];
@@ -261,7 +261,8 @@ void piece_put_labels(
 
 /* ---- metadata ---- */
 
-/* How the columns merge a member that they are made of, or that is their number. how: TSP_MERGE_NONE: none does. */
+/* Returns the rule for a member that columns are computed from, or that is their number. how: TSP_MERGE_NONE: no
+ * rule. */
 static struct merge_rule rule_of_member(const struct piece_cells *t, struct slice key)
 {
     for (size_t i = 0; i < t->n; i++) {
@@ -281,7 +282,8 @@ static struct merge_rule rule_of_member(const struct piece_cells *t, struct slic
     return (struct merge_rule){0};
 }
 
-/* No column says how the member is merged: it is that of a column that states no merge, or none of the tree does. */
+/* Returns whether no column states how the member is merged. Its column has no rule, or no column of the tree has
+ * one. */
 static bool is_unstated(const struct piece_cells *t, struct slice key)
 {
     bool some = false, unstated = false;
@@ -292,7 +294,7 @@ static bool is_unstated(const struct piece_cells *t, struct slice key)
     return unstated || !some;
 }
 
-/* Do pieces tell different numbers there? */
+/* Returns whether pieces have different numbers there. */
 static bool numbers_differ(const struct piece_cells *t, const struct piece_entry *e, const char *name)
 {
     int64_t least, most;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* States and series of pieces as one row, one piece after the other. */
+/* States and series of pieces, joined into one row, piece after piece. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +7,10 @@
 #include "coord/merge.h"
 #include "coord/pieces.h"
 
-/* Servers take requests of 1 MiB. */
+/* Limit of lists: servers accept requests of 1 MiB. */
 enum { MOST_LISTED = 16384 };
 
-/* A row that some pieces have; at NULL: that piece has none. */
+/* Row that some pieces have; at NULL: not in that piece. */
 struct joined {
     int64_t key;
     struct slice *of;
@@ -84,7 +84,7 @@ static void fold_all(struct fan *f, const char *array, const char *id, put_joine
 
 /* ---- states ---- */
 
-/* *n is 0 where they are not known. */
+/* Returns the samples; *n is 0 if they are unknown. */
 static const int64_t *find_samples(struct coord_call *c, size_t *n)
 {
     json_t *list = json_object_get(c->parameters, "requested_times"), *item,
@@ -122,18 +122,19 @@ struct state {
 };
 struct states {
     VEC(struct state) v;
-    const int64_t *samples; /* that states are asked for; NULL: not known */
+    const int64_t *samples; /* requested samples; NULL: unknown */
     size_t n_samples;
 };
 
-/* Is something asked for between the two? */
+/* Returns whether a sample lies between the two. True if the samples are unknown. */
 static bool is_sampled(const struct states *s, int64_t begin, int64_t end)
 {
     size_t at = search_first(i, 0, s->n_samples, s->samples[i] >= begin);
     return !s->samples || (at < s->n_samples && s->samples[at] < end);
 }
 
-/* What a piece was asked for at its end is in vain where the next one knows better in time. */
+/* Drops the last state if it reaches its piece's end and covers no sample. It was requested at that end, but the next
+ * piece knows the time of the sample. */
 static void drop_unsampled(struct states *s, const struct coord_pieces *p)
 {
     const struct state *last = s->v.n ? &s->v.v[s->v.n - 1] : NULL;
@@ -152,7 +153,7 @@ static bool looks_alike(struct slice a, struct slice b)
     return alike;
 }
 
-/* Some servers show that they do not know. */
+/* Returns whether a state means "unknown", which some servers report. */
 static bool is_unknown(struct slice state)
 {
     struct slice style = slice_get(state, "style");
@@ -160,8 +161,8 @@ static bool is_unknown(struct slice state)
         slice_equals(slice_get(style, "styleKey"), "Unknown");
 }
 
-/* What a later piece knows holds from there on. What was at the end of a piece goes on until then, and what is first
- * known of all was before. */
+/* Adds a state. A later piece wins from its begin on. A state at the end of a piece lasts until then, and the first
+ * known state of all also covers the time before. */
 static void add_state(struct states *s, const struct coord_pieces *p, struct state next)
 {
     while (s->v.n && s->v.v[s->v.n - 1].piece < next.piece && s->v.v[s->v.n - 1].begin >= next.begin)
@@ -255,7 +256,7 @@ void pieces_fold_states(struct fan *f)
     fold_all(f, "rows", "entryId", put_row);
 }
 
-/* ---- which states a piece is asked for ---- */
+/* ---- requests for states ---- */
 
 const char *piece_states_body(struct coord_call *c, const struct coord_pieces *p, size_t piece, json_t *items)
 {
@@ -297,7 +298,7 @@ static void next_point(const struct coord_call *c, const struct coord_piece *p, 
         s->x_at = sample_shown(c, p->node, s->x_at);
 }
 
-/* The piece whose next point is the first; n: there is none. */
+/* Returns the piece with the earliest next point; n: none. */
 static size_t first_point(const struct points *s, size_t n)
 {
     size_t best = n;
@@ -317,8 +318,8 @@ static void put_y(struct json *j, bool some, double y)
         json_double(j, y);
 }
 
-/* Writes the points in order: x, y into two arrays. Points at one time are one, but in clouds of
- * them: their sum, or that of the piece that has the time. */
+/* Writes the points in order of time: x, y into two arrays. Points at one time are merged, except in scatter charts: to
+ * their sum, or to the value of the piece that has the time. */
 static void join_points(struct coord_call *c, const struct coord_pieces *p, const struct joined *row, struct json *x,
     struct json *y, enum tsp_merge how)
 {

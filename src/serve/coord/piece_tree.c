@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Trees of pieces as one: entries of several pieces that are one. */
+/* Trees of pieces folded into one: equal entries of several pieces. */
 #include <string.h>
 
 #include "coord/merge.h"
@@ -10,8 +10,8 @@ enum { NO_ROW = SIZE_MAX };
 struct row {
     int64_t key;
     size_t parent;
-    uint64_t thread; /* a hash of its number; 0: it is none */
-    size_t last;     /* the last piece that has it, until now */
+    uint64_t thread; /* hash of its number; 0: no thread */
+    size_t last;     /* last piece so far that has it */
     struct piece_entry e;
 };
 struct folded {
@@ -19,17 +19,17 @@ struct folded {
     const struct coord_pieces *pieces;
     VEC(struct row) rows;
     struct map by_key;      /* -> row */
-    struct map by_identity; /* what a row is called, and what is above it -> the last row with it */
+    struct map by_identity; /* name and parent of a row -> last row with them */
 };
 
-/* ---- which are one ---- */
+/* ---- equal entries ---- */
 
 static bool integer_of(struct slice entry, const char *key, int64_t *out)
 {
     return slice_integer(slice_get(entry, key), out);
 }
 
-/* Where labels tell the number of a thread; SIZE_MAX: nowhere. */
+/* Returns the column with the number of a thread; SIZE_MAX: none. */
 static size_t thread_column(const struct coord_call *c, struct slice headers)
 {
     struct slice_walk w = slice_items(headers);
@@ -40,7 +40,7 @@ static size_t thread_column(const struct coord_call *c, struct slice headers)
     return SIZE_MAX;
 }
 
-/* A hash of the entry's thread, 0: it has none; and of its label. */
+/* Returns a hash of the entry's thread; 0: none. label_hash: hash of its label. */
 static uint64_t thread_of(struct slice entry, size_t thread_at, uint64_t *label_hash)
 {
     struct slice_walk w = slice_items(slice_get(entry, "labels"));
@@ -58,16 +58,17 @@ static uint64_t thread_of(struct slice entry, size_t thread_at, uint64_t *label_
     return slice_integer(tid, &number) ? ~map_hash(tid.at, tid.n) | 1 : 0;
 }
 
-/* What an entry is called, and what is above it. A thread is called by its number, whatever its name is by now. */
+/* Returns the identity: name and parent. A thread's name is its number, since its text may change. */
 static uint64_t identity_of(struct slice entry, size_t thread_at, const struct row *above, bool *is_thread)
 {
     uint64_t label, thread = thread_of(entry, thread_at, &label);
-    *is_thread = thread && (!above || above->thread != thread); /* else it is something of the thread above */
+    *is_thread = thread && (!above || above->thread != thread); /* excludes parts of the thread above */
     uint64_t of[2] = {above ? (uint64_t)above->key : 0, *is_thread ? thread : label};
     return map_hash(of, sizeof of);
 }
 
-/* Entries of other times are not one: one that ends before its piece does, one that begins later. */
+/* Returns whether an entry may continue a row. The row must last to the end of its piece, and the entry must not begin
+ * later than its own piece. */
 static bool goes_on(const struct folded *t, const struct row *r, size_t piece, struct slice entry)
 {
     const struct coord_piece *last = &t->pieces->v[r->last], *next = &t->pieces->v[piece];
@@ -102,7 +103,7 @@ static void take_entries(struct folded *t, size_t piece)
     const struct coord_piece *p = &t->pieces->v[piece];
     struct slice_walk w = slice_items(slice_get(p->part->model, "entries"));
     const size_t thread_at = thread_column(t->call, slice_get(p->part->model, "headers"));
-    struct map rows = {0}; /* by the piece's own id */
+    struct map rows = {0}; /* rows by the piece's own id */
     int64_t own, above = -1;
     for (struct slice e; slice_next(&w, &e);) {
         if (!integer_of(e, "id", &own) || own < 0)
@@ -112,8 +113,8 @@ static void take_entries(struct folded *t, size_t piece)
         bool is_thread, renamed = up && t->rows.v[parent].key != above;
         uint64_t identity = identity_of(e, thread_at, up ? &t->rows.v[parent] : NULL, &is_thread), label;
         int64_t key = piece_key(t->call, p->node, own);
-        /* Ids of content differ for one entry only where they are of threads, or of what is below one: a thread has
-         * another id where its begin was not seen. */
+        /* Content ids of one entry differ only for threads, and for entries below them: a thread whose begin was not
+         * seen has another id. */
         size_t row = find_row(t, piece, e, key, identity, own < PIECE_CONTENT || is_thread || renamed);
         if (row == NO_ROW)
             row = add_row(t, key, parent);
@@ -130,8 +131,8 @@ static void take_entries(struct folded *t, size_t piece)
 
 /* ---- writing ---- */
 
-/* Rows that last as long as their piece does last as long as the session: until another piece, which is there, says
- * otherwise, nothing has happened to them. */
+/* Return begin and end in the session. A row that covers its piece to the begin, or end, also covers the pieces before,
+ * or after: without the row, they report no change. All of these pieces must be available. */
 static int64_t begin_of(const struct coord_pieces *p, size_t first, int64_t begin)
 {
     return begin <= p->v[first].range.begin && pieces_all_there(p, 0, first) ? p->v[0].range.begin : begin;
@@ -181,7 +182,7 @@ static void put_row(const struct folded *t, struct json *j, const struct piece_c
     json_end_object(j);
 }
 
-/* What else the models have is the first one's. */
+/* Writes other members of the models: those of the first one. */
 static void put_rest(const struct coord_pieces *p, struct json *j)
 {
     size_t first = 0;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Which servers have pieces of one session, and which of their entries are one. */
+/* Groups of servers with pieces of one session, and equal entries of these pieces. */
 #include "coord/pieces.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* FOREIGN: a key that is no id of content is above all those that are. */
+/* FOREIGN: keys that are no content ids are above all content ids. */
 enum { MOST_KEYS = 1 << 22 };
 #define FOREIGN (INT64_C(1) << 62)
 
 struct piece_keys {
     pthread_mutex_t lock;
-    struct map key, own, known; /* by (output, server, own id), (output, server, key), (output, server) */
+    struct map key, own, known; /* keys: (output, server, own id), (output, server, key), (output, server) */
 };
 
 /* ---- groups ---- */
@@ -73,7 +73,7 @@ void pieces_stop(struct coordinator *c)
     free(c->piece_keys);
 }
 
-/* Ranges of durations are each server's own: such charts cannot be folded. */
+/* Returns the group. Charts over ranges of durations are not folded, since each server has its own ranges. */
 struct piece_group *piece_group_of(const struct coord_call *c, const struct node *n)
 {
     return n->group && !strstr(c->q->path, "/genericXY/") ? n->group : NULL;
@@ -94,7 +94,7 @@ bool machines_several(const struct coord_call *c)
 
 /* ---- keys ---- */
 
-/* Entries that all outputs share have their keys under any output, too. */
+/* Returns a hash for the maps. Entries that all outputs share have their keys under any output, too. */
 static uint64_t place(struct coord_call *c, bool any_output, const struct node *n, int64_t id)
 {
     bool known = c->output;
@@ -135,7 +135,7 @@ bool piece_own(struct coord_call *c, const struct node *n, int64_t key, int64_t 
     if (look_up(c, &c->c->piece_keys->own, n, key, own))
         return true;
     *own = key;
-    /* Of ids that tell what an entry is, each server knows which it has. */
+    /* Content ids: each server knows which of them it has. */
     return key >= PIECE_CONTENT && key < FOREIGN && !look_up(c, &c->c->piece_keys->key, n, key, &is);
 }
 
@@ -204,7 +204,7 @@ static int by_begin(const void *a, const void *b)
     return x->node->number < y->node->number ? -1 : 1;
 }
 
-/* Its id ends in a uuid: who has it made it, and the others know nothing of it. */
+/* Returns whether the output is derived: its id ends in a uuid. Only the server that made it knows it. */
 static bool is_derived(const struct coord_call *c)
 {
     const char *id = c->arg[1] ? c->arg[1] : "";
@@ -213,7 +213,7 @@ static bool is_derived(const struct coord_call *c)
         strspn(id + n - UUID_TEXT + 1, "0123456789abcdef-") == UUID_TEXT - 1;
 }
 
-/* Those without events are where the others begin. */
+/* Places pieces without events at the begin of the others. */
 static void place_empty(struct coord_pieces *p)
 {
     size_t known = 0;

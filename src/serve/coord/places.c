@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where lines of a merged table are. */
+/* Positions of lines of a merged table. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,19 +8,19 @@
 #include "base/order.h"
 #include "coord/table.h"
 
-/* NEAR: so many lines are fetched (their times alone) rather than looked for by another question. */
+/* NEAR: up to so many lines are fetched (their times alone) instead of another question. */
 enum { NEAR = 500, MOST_ROUNDS = 200, KEPT_TABLES = 512, KEPT_POSITIONS = 32 };
 
-/* ---- what was found before ---- */
+/* ---- cache ---- */
 
 struct noted {
-    uint64_t *position, *size; /* of all members */
+    uint64_t *position, *size; /* values by member */
 };
 struct kept_table {
     uint64_t key;
     size_t n;
     VEC(struct noted) v;
-    size_t next; /* to be replaced */
+    size_t next; /* index of the position to replace next */
 };
 struct kept_columns {
     uint64_t key;
@@ -80,7 +80,7 @@ static uint64_t columns_key(struct coord_call *c, const struct node *n)
     return map_hash(key, sizeof key);
 }
 
-/* With the lock held; NULL: none. */
+/* Finds a server's columns; NULL: none. Call with the lock held. */
 static struct kept_columns *find_columns(struct places *p, uint64_t key)
 {
     for (size_t i = 0; i < p->columns.n; i++)
@@ -96,7 +96,7 @@ struct slice places_told(struct coord_call *c, const struct node *n)
     uint64_t key = columns_key(c, n);
     pthread_mutex_lock(&p->lock);
     const struct kept_columns *k = find_columns(p, key);
-    /* Who was away since may have been started with other columns. */
+    /* Columns may have changed if the server was away since: it may have been restarted. */
     if (k && (k->epoch == atomic_load(&n->epoch) || node_is_away(n)))
         s = (struct slice){arena_strndup(c->q->arena, k->text, k->n), k->n};
     pthread_mutex_unlock(&p->lock);
@@ -121,7 +121,7 @@ void places_note_told(struct coord_call *c, const struct node *n, struct slice m
     pthread_mutex_unlock(&p->lock);
 }
 
-/* With the lock held; NULL: none. */
+/* Finds a table's positions; NULL: none. Call with the lock held. */
 static struct kept_table *kept(struct places *p, const struct merged_table *t)
 {
     for (size_t i = 0; i < p->tables.n; i++)
@@ -160,7 +160,7 @@ void places_note(struct merged_table *t, const uint64_t *position)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* It is of the very lines that there are now. */
+/* Returns whether all members still have the same numbers of lines. */
 static bool is_current(const struct merged_table *t, const struct noted *n)
 {
     bool same = true;
@@ -212,7 +212,7 @@ bool places_exactly(struct merged_table *t, uint64_t n, uint64_t *position)
     return found;
 }
 
-/* ---- finding ---- */
+/* ---- search ---- */
 
 uint64_t position_sum(const struct merged_table *t, const uint64_t *position)
 {
@@ -243,7 +243,7 @@ static void ask_times(const struct merged_table *t, struct line_ask *ask, size_t
     ask[member].n_ids = t->columns->ordered ? t->columns->of[member].n_by : 0;
 }
 
-/* How many lines of each come before the time. */
+/* Finds how many lines of each member come before the time. */
 bool table_locate_time(struct merged_table *t, int64_t time, uint64_t *position)
 {
     struct line_ask *ask = asks_new(t);
@@ -263,7 +263,7 @@ bool table_locate_time(struct merged_table *t, int64_t time, uint64_t *position)
     return good;
 }
 
-/* The times of the first lines (or of the last), and how many there are. */
+/* Asks all members for their first (or last) lines. Sets the range of the lines' times, and the sizes. */
 static bool ask_end(struct merged_table *t, bool last, int64_t *least, int64_t *most)
 {
     struct line_ask *ask = asks_new(t);
@@ -302,7 +302,7 @@ size_t table_next(const struct merged_table *t, const struct line_answer *next, 
     return best;
 }
 
-/* From a position some lines forward. */
+/* Moves a position forward by some lines. */
 static bool step_forward(struct merged_table *t, uint64_t lines, uint64_t *position)
 {
     struct line_ask *ask = asks_new(t);
@@ -322,7 +322,7 @@ static bool step_forward(struct merged_table *t, uint64_t lines, uint64_t *posit
     return good;
 }
 
-/* The member whose line is the last before a position, of those that are left. */
+/* Returns the member with the last line before a position, among the lines left; n: none. */
 static size_t previous(const struct merged_table *t, const struct line_answer *before, const size_t *left)
 {
     size_t best = t->n;
@@ -356,7 +356,7 @@ static bool step_back(struct merged_table *t, uint64_t lines, uint64_t *position
     return good;
 }
 
-/* Members one after the other, between two positions. */
+/* Moves a position towards another one by some lines, member after member. */
 static void fill(const struct merged_table *t, const uint64_t *to, uint64_t lines, uint64_t *position)
 {
     for (size_t i = 0; i < t->n; i++) {
@@ -367,8 +367,8 @@ static void fill(const struct merged_table *t, const uint64_t *to, uint64_t line
     }
 }
 
-/* Between two times: where as many lines would be before as are wanted, were they spread evenly; in the middle every
- * other time, so that unevenness costs no more than halving. */
+/* Returns a time between two: by the wanted share of lines, as if they were spread evenly. Every third time it is the
+ * middle, so that unevenness costs no more than halving. */
 static int64_t guess(int64_t low, int64_t high, double share, unsigned round)
 {
     uint64_t span = (uint64_t)high - (uint64_t)low, step = span / 2;
@@ -378,7 +378,7 @@ static int64_t guess(int64_t low, int64_t high, double share, unsigned round)
     return (int64_t)((uint64_t)low + step);
 }
 
-/* By questions for times, until few lines are left between. low: at most n lines are before it. */
+/* Searches by questions for times, until few lines are left between. low: at most n lines are before it. */
 static bool search(struct merged_table *t, uint64_t n, uint64_t *low)
 {
     struct arena *a = t->call->q->arena;
@@ -390,11 +390,11 @@ static bool search(struct merged_table *t, uint64_t n, uint64_t *low)
     memcpy(high, t->size, t->n * sizeof *high);
     if (end == INT64_MAX || begin > end)
         return true;
-    end++; /* all lines are before it */
+    end++; /* time after all lines */
     for (unsigned round = 0; round < MOST_ROUNDS && n - position_sum(t, low) > NEAR; round++) {
         uint64_t before = position_sum(t, low), after = position_sum(t, high);
         if ((uint64_t)end - (uint64_t)begin <= 1) {
-            fill(t, high, n - before, low); /* these all have one time */
+            fill(t, high, n - before, low); /* lines with one common time */
             return true;
         }
         int64_t time = guess(begin, end, (double)(n - before) / (double)(after - before + 1), round);
@@ -407,7 +407,7 @@ static bool search(struct merged_table *t, uint64_t n, uint64_t *low)
     return true;
 }
 
-/* The sizes, before anything else is known. */
+/* Asks for the sizes, if nothing else was asked yet. */
 static bool ask_sizes(struct merged_table *t)
 {
     int64_t ignored[2];

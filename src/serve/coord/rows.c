@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What belongs to entries: states, arrows, series, tooltips, annotations; and styles. */
+/* Data of entries: states, arrows, series, tooltips, annotations; and styles. */
 #include <string.h>
 
 #include "coord/bars.h"
@@ -7,9 +7,9 @@
 #include "coord/pieces.h"
 #include "coord/wholes.h"
 
-/* ---- rows of the entries asked for: each server is asked for its own ---- */
+/* ---- rows of requested entries: each server is asked for its own ---- */
 
-/* What a member is asked for, and the body that does; NULL: it has nothing to say. */
+/* Returns the body for a member; NULL: it has nothing to report. */
 typedef const char *make_body(struct coord_call *, size_t member, json_t *items);
 
 static const char *body_plain(struct coord_call *c, size_t member, json_t *items)
@@ -17,7 +17,7 @@ static const char *body_plain(struct coord_call *c, size_t member, json_t *items
     return body_with(c, c->members[member], "requested_items", items, NULL, NULL);
 }
 
-/* Asks the owners of the requested items. False: the answer was sent. */
+/* Asks the owners of the requested items. False: an answer was sent. */
 static bool ask_owners(struct fan *f, struct coord_call *c, const char *path, struct items *items, make_body *make)
 {
     const char *body;
@@ -35,7 +35,7 @@ static bool ask_owners(struct fan *f, struct coord_call *c, const char *path, st
             fan_ask(f, c->members[i], "POST", path, body);
             asked++;
         }
-    for (size_t i = 0; i < c->n_members && !asked; i++) /* somebody shall say what is wrong with the rest */
+    for (size_t i = 0; i < c->n_members && !asked; i++) /* errors in the rest: one server reports them */
         if (!node_is_away(c->members[i]) || i + 1 == c->n_members) {
             fan_ask(f, c->members[i], "POST", path, body_plain(c, i, items->own[i]));
             asked++;
@@ -46,16 +46,17 @@ static bool ask_owners(struct fan *f, struct coord_call *c, const char *path, st
     return false;
 }
 
-/* Once it was merged: what was made of it needs the memory. */
+/* Frees a merged part: the output needs the memory. */
 static void end_part(struct fan_part *p)
 {
-    if (p->fate == PART_GOOD) { /* else it may still be coming */
+    if (p->fate == PART_GOOD) { /* failed parts may still be arriving */
         text_fini(&p->fetch.body);
         p->root = p->model = (struct slice){0};
     }
 }
 
-/* An array in the models, of objects with these ids, joined; other members are the first one's. */
+/* Sends the arrays of all models joined; `ids`: members of their objects that are ids. Other members are those of the
+ * first model. */
 static void send_joined(struct fan *f, const char *array, const char *const *ids)
 {
     struct text t = {.fd = -1};
@@ -134,7 +135,7 @@ void coord_analysis_xy(struct coord_call *c)
             c, "series", (const char *const[]){"seriesId", NULL}, body_plain, pieces_fold_series, groups_add_series);
 }
 
-/* ---- what all have to add to ---- */
+/* ---- data from all servers ---- */
 
 static void ask_all(struct fan *f, struct coord_call *c, const char *method)
 {
@@ -168,7 +169,7 @@ void coord_analysis_arrows(struct coord_call *c)
     fan_end(&f);
 }
 
-/* Members of objects, of which each name is written once: the first one's. */
+/* Names of members already written; the first object with a name wins. */
 struct names {
     struct slice *v;
     size_t n, most;
@@ -216,7 +217,7 @@ void coord_analysis_style(struct coord_call *c)
     fan_end(&f);
 }
 
-/* Items of arrays, each once. */
+/* Writes the items of arrays, without duplicates. */
 static void put_union(struct fan *f, struct json *j, const char *array)
 {
     struct names names = names_new(f->call);
@@ -278,7 +279,7 @@ static void put_category(struct fan *f, struct json *j, struct slice name)
     json_end_array(j);
 }
 
-/* Items are optional; without them all servers are asked as it stands. */
+/* Asks for annotations. Items are optional; without them, the request goes to all servers unchanged. */
 void coord_analysis_annotations(struct coord_call *c)
 {
     struct fan f;
@@ -314,9 +315,9 @@ void coord_analysis_annotations(struct coord_call *c)
     fan_end(&f);
 }
 
-/* ---- tooltips: the owner's alone ---- */
+/* ---- tooltips: answered by the owner ---- */
 
-/* The element with its ids as the owner has them. */
+/* Returns the requested element with the owner's ids. */
 static json_t *own_element(struct coord_call *c, const struct node *owner)
 {
     static const char *const keys[] = {"entryId", "destinationId"};
@@ -329,7 +330,7 @@ static json_t *own_element(struct coord_call *c, const struct node *owner)
     return e;
 }
 
-/* Times among them are known by their date. */
+/* Writes a value of a tooltip. A time is recognized by its date. */
 static void put_tip(struct json *j, const struct node *owner, struct slice tip)
 {
     if (slice_is(tip, '"') && tip.n > 10 && tip.at[5] == '-')
@@ -349,7 +350,7 @@ static void put_tips(struct json *j, const struct node *owner, struct slice tips
     json_end_object(j);
 }
 
-/* The member that has what is asked for; else one that can say what is wrong with the question. */
+/* Returns the member with the requested entry; else one that can report what is wrong with the question. */
 static size_t owner_of_items(struct coord_call *c, const struct items *items)
 {
     json_t *list = json_object_get(c->parameters, "requested_items"), *item;
@@ -379,7 +380,7 @@ static void send_tips(struct coord_call *c, const struct fan_part *p)
     envelope_send(c, &t);
 }
 
-/* The piece before that of a member that has what is asked for, too; n_members: none. */
+/* Returns the previous piece of the member's group that has the requested entry, too; n_members: none. */
 static size_t piece_before(struct coord_call *c, size_t member, const struct items *items)
 {
     size_t best = c->n_members;
@@ -391,7 +392,7 @@ static size_t piece_before(struct coord_call *c, size_t member, const struct ite
     return best;
 }
 
-/* What a piece does not know of its begin, the one before it knew at its end. */
+/* Asks a piece for its end: the next piece does not know the state at its own begin, but this one does. */
 static void tip_at_end(struct coord_call *c, size_t member, json_t *items)
 {
     struct fan f;
@@ -415,7 +416,7 @@ static void tip_at_end(struct coord_call *c, size_t member, json_t *items)
     json_decref(p);
 }
 
-/* Of a group of machines: of what its machines show then. */
+/* Sends the tooltip of a group's line, from its machines' states at that time. */
 static void send_group_tips(struct coord_call *c)
 {
     static const char end[] = "tooltip";

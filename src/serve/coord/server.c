@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The endpoint: routes, start, stop. */
+/* HTTP endpoint: routes, start, stop. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ enum { HAS_BODY = 1, CHANGES = 2, OF_EXPERIMENT = 4, HANDLERS = 256, ANSWERS_BYT
 
 static coord_run refuse_upload, refuse_configurations, refuse_type, no_config_types;
 
-/* Begins as struct tsp_route. */
+/* First members are those of struct tsp_route. */
 static const struct route {
     const char *method, *pattern;
     coord_run *run;
@@ -70,7 +70,7 @@ static const struct route {
 };
 enum { N_ROUTES = sizeof routes / sizeof *routes };
 
-/* ---- what the coordinator does not do ---- */
+/* ---- unsupported operations ---- */
 
 static void refuse_upload(struct coord_call *c)
 {
@@ -99,9 +99,9 @@ static void no_config_types(struct coord_call *c)
     coord_reply(c, 200, &t);
 }
 
-/* ---- about itself ---- */
+/* ---- status ---- */
 
-/* It is up as long as somebody can answer. */
+/* Reports UP as long as any server may answer. */
 static void tell_health(struct coord_call *c)
 {
     struct text t = {.fd = -1};
@@ -134,7 +134,7 @@ static void tell_identity(struct coord_call *c)
     json_kv_string(&j, "launcherName", "weft coordinate");
     json_kv_string(&j, "tspVersion", "0.6.0");
     json_kv_bool(&j, "codes", true);
-    json_kv_bool(&j, "cluster", c->c->o.finder && c->c->o.finder->tell); /* there is /cluster */
+    json_kv_bool(&j, "cluster", c->c->o.finder && c->c->o.finder->tell); /* route /cluster exists */
     json_key(&j, "opens");
     json_begin_object(&j);
     json_kv_bool(&j, "uploads", false);
@@ -143,7 +143,7 @@ static void tell_identity(struct coord_call *c)
     coord_reply(c, 200, &t);
 }
 
-/* Beyond the protocol: who is asked, and who is away. */
+/* Extension of the protocol: the servers, and which are away. */
 static void tell_servers(struct coord_call *c)
 {
     static const char *const stages[] = {"UNKNOWN", "UP"};
@@ -159,14 +159,14 @@ static void tell_servers(struct coord_call *c)
         json_kv_string(&j, "status", away ? "AWAY" : stages[atomic_load(&n->stage) == NODE_THERE]);
         if (away)
             json_kv_string(&j, "statusMessage", node_why(n, c->q->arena));
-        json_kv_bool(&j, "cluster", atomic_load(&n->in_cluster)); /* its critical paths go on to the others */
+        json_kv_bool(&j, "cluster", atomic_load(&n->in_cluster)); /* continues critical paths on other nodes */
         json_end_object(&j);
     }
     json_end_array(&j);
     coord_reply(c, 200, &t);
 }
 
-/* Beyond the protocol: what the nodes of a cluster say of themselves. */
+/* Extension of the protocol: reports of the cluster's nodes about themselves. */
 static void tell_cluster(struct coord_call *c)
 {
     const struct coord_finder *f = c->c->o.finder;
@@ -218,7 +218,7 @@ static uint64_t magnitude(uint64_t v)
     return v ? 64 - (uint64_t)__builtin_clzll(v) : 0;
 }
 
-/* Questions of one kind: about one thing, and about as much of it. */
+/* Returns the kind of a question: its subject, and the magnitude of its size. */
 static uint64_t kind_of(const struct coord_call *c)
 {
     int64_t times = 0;
@@ -252,14 +252,14 @@ static void run(struct coord_call *c, const struct route *r)
 
 static const uint64_t *keys_now(struct coordinator *k, struct arena *a)
 {
-    size_t n = atomic_load(&k->n); /* not fewer than those in nodes_now before */
+    size_t n = atomic_load(&k->n); /* nodes are never fewer than in nodes_now before */
     uint64_t *keys = arena_new(a, uint64_t, n + 1);
     for (size_t i = 0; i < n; i++)
         keys[i] = atomic_load(&k->nodes[i].key);
     return keys;
 }
 
-/* The header Via that says that the question went through here; NULL: it has been here before. */
+/* Returns the header Via with this coordinator added; NULL: the question has been here before. */
 static const char *via_from_here(struct coordinator *k, struct http_request *q)
 {
     const char *before = http_request_header(q, "Via");
@@ -290,7 +290,7 @@ static void route(struct coordinator *k, struct http_request *q, const struct ts
         coord_error(&c, status, title, NULL);
 }
 
-/* A part that means another directory to whoever reads the path behind this coordinator. */
+/* Returns whether a part of the path is . or .., which servers behind this coordinator may resolve to another path. */
 static bool has_dots(const struct tsp_path *path)
 {
     bool has = false;
@@ -364,7 +364,7 @@ int coord_start(const struct coord_options *o, struct coordinator **out, struct 
     struct coordinator *c = mem_zalloc(sizeof *c);
     struct http_options h = o->http;
     struct http_client_options client = {0};
-    json_set_alloc_funcs(mem_alloc, free); /* which tries again where malloc fails at once */
+    json_set_alloc_funcs(mem_alloc, free); /* mem_alloc retries where malloc fails at once */
     c->o = *o;
     c->state_lock = -1;
     c->o.answers_bytes = client.max_held_bytes = o->answers_bytes ? o->answers_bytes : ANSWERS_BYTES;
@@ -379,7 +379,7 @@ int coord_start(const struct coord_options *o, struct coordinator **out, struct 
     wait_init(&c->changed);
     h.public_path = "/tsp/api/health";
     h.token_prefix = "/tsp";
-    h.max_handlers = h.max_handlers ? h.max_handlers : HANDLERS; /* they wait for servers, as a rule */
+    h.max_handlers = h.max_handlers ? h.max_handlers : HANDLERS; /* handlers mostly wait for servers */
     int rc = take_state(c, e);
     if (!rc)
         rc = http_client_start(&client, &c->client, e);

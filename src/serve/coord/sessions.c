@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Servers that have pieces of one session, though nobody said so: LTTng writes when a session was made into each of its
- * archives, so traces of one host with one such time that do not overlap are pieces. What to do about it is told
- * once. */
+/* Detection of servers with pieces of one session that are not configured as such. LTTng writes the session's creation
+ * time into each of its archives. Traces of one host with equal creation times that do not overlap are pieces. The
+ * advice to the user is given once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,15 +11,15 @@ enum { MOST_SESSIONS = 1 << 16 };
 #define NONE SIZE_MAX
 
 struct session {
-    uint64_t what; /* a hash of the host, of when the session was made, … */
+    uint64_t what; /* hash of the host, the session's creation time, … */
     const struct node *node;
     int64_t begin, end;
-    size_t before; /* another of the same session */
+    size_t before; /* index of another one of the same session */
 };
 struct sessions {
     VEC(struct session) v;
-    struct map last; /* by session -> in `v` */
-    struct map told; /* by both servers */
+    struct map last; /* session -> index in `v` */
+    struct map told; /* reported pairs of servers */
 };
 
 struct sessions *sessions_new(void)
@@ -37,7 +37,7 @@ void sessions_free(struct sessions *s)
     free(s);
 }
 
-/* False: the trace does not tell its session, or is not read yet. */
+/* Reads a trace's session; false: there is none, or the trace is not read yet. */
 static bool session_of(const struct node *n, struct slice trace, struct session *out)
 {
     static const char *const keys[] = {"hostname", "domain", "trace_name", "trace_creation_datetime"};

@@ -6,9 +6,9 @@
 
 #include "base/text.h"
 
-/* ---- checking ---- */
+/* ---- validation ---- */
 
-/* Where containers begin and end, by their begin. Smaller ones are not worth a search. */
+/* Extents of containers, by begin. Those below WORTH_BYTES are left out: not worth a search. */
 struct extent {
     uint32_t begin, end;
 };
@@ -31,7 +31,7 @@ static inline bool is_space(char c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* All below are given where they begin and where the text ends, and say where they stop; NULL: it is wrong. */
+/* Functions below get the begin of a token and the end of the text. They return the end of the token; NULL: invalid. */
 static inline const char *skip_space(const char *p, const char *end)
 {
     while (p < end && is_space(*p))
@@ -39,11 +39,11 @@ static inline const char *skip_space(const char *p, const char *end)
     return p;
 }
 
-/* Many bytes at once: how many of the first WIDE are passed over, WIDE at most. */
+/* Eight bytes at once: the functions return how many of the first WIDE bytes may be skipped, at most WIDE. */
 enum { WIDE = 8 };
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* The first one lowest. */
+/* Loads bytes, the first one lowest. */
 static inline uint64_t eight(const char *p)
 {
     uint64_t w;
@@ -51,7 +51,7 @@ static inline uint64_t eight(const char *p)
     return le64toh(w);
 }
 
-/* Masks have bits in the first byte that is as said, none in those before it, and whatever in those behind. */
+/* Masks have bits in the first matching byte and none before it; bytes behind it are undefined. */
 static inline unsigned before(uint64_t stops)
 {
     return stops ? (unsigned)__builtin_ctzll(stops) / 8 : WIDE;
@@ -84,7 +84,7 @@ static inline const char *take_digits(const char *p, const char *end)
     return p > first ? p : NULL;
 }
 
-/* Behind the digits of a whole number. */
+/* Parses the rest of a number, behind its integer digits. */
 static const char *take_rest_of_number(const char *p, const char *end)
 {
     if (p < end && *p == '.' && !(p = take_digits(p + 1, end)))
@@ -109,7 +109,7 @@ static int hex(char c)
     return text_is_digit(c) ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
 }
 
-/* Behind the backslash. */
+/* Parses an escape, behind its backslash. */
 static const char *take_escape(const char *p, const char *end)
 {
     if (p == end)
@@ -123,7 +123,7 @@ static const char *take_escape(const char *p, const char *end)
     return p;
 }
 
-/* What does not stand for itself, and is no quote. */
+/* Parses a character that is neither plain nor a quote. */
 static const char *take_special(const char *p, const char *end)
 {
     unsigned char byte = (unsigned char)*p;
@@ -138,7 +138,7 @@ static inline bool is_plain(char c)
     return (signed char)c >= 0x20 && c != '"' && c != '\\';
 }
 
-/* Behind the opening quote. */
+/* Parses a string, behind its opening quote. */
 static inline const char *take_string(const char *p, const char *end)
 {
     for (;;) {
@@ -171,7 +171,7 @@ static inline const char *take_scalar(const char *p, const char *end)
     }
 }
 
-/* The key of a member and its colon. */
+/* Parses the key of a member and its colon. */
 static inline const char *take_key(const char *p, const char *end)
 {
     p = skip_space(p, end);
@@ -197,7 +197,8 @@ static void note_begin(struct check *c, unsigned depth)
     e->v[e->n++] = (struct extent){.begin = (uint32_t)(c->at - e->text)};
 }
 
-/* One that is small holds small ones only, which are gone, so that it is the last. */
+/* Notes an end. A small container is dropped: it holds only small ones, which are dropped already, so it is the
+ * last. */
 static void note_end(struct check *c, unsigned depth)
 {
     struct slice_ends *e = c->ends;
@@ -208,7 +209,7 @@ static void note_end(struct check *c, unsigned depth)
     e->n -= s->end - s->begin < WORTH_BYTES;
 }
 
-/* The value at c->at; c->at is where that ends, or where it was seen to be wrong. */
+/* Parses the value at c->at. Sets c->at to its end, or to the position of the error. */
 static bool take_value(struct check *c)
 {
     const char *const end = c->end, *p = c->at;
@@ -227,12 +228,12 @@ static bool take_value(struct check *c)
             if (p == end || *p != (object ? '}' : ']')) {
                 if (object && !(p = take_key(p, end)))
                     return false;
-                continue; /* with its first value */
+                continue; /* the first value follows */
             }
         } else if (!(p = take_scalar(p, end))) {
             return false;
         }
-        /* Between values: containers end here, or a comma leads to the next one. */
+        /* End of a value: containers end here, or a comma leads to the next one. */
         for (;;) {
             if (!depth) {
                 c->at = p;
@@ -272,7 +273,7 @@ struct slice slice_of(const char *text, size_t n, struct arena *arena, size_t *b
     return good && c.at == c.end ? (struct slice){first, (size_t)(end - first), c.ends} : (struct slice){0};
 }
 
-/* ---- walking what was checked ---- */
+/* ---- walks over validated text ---- */
 
 static const char *past_space(const char *p)
 {
@@ -281,11 +282,11 @@ static const char *past_space(const char *p)
     return p;
 }
 
-/* Behind the closing quote; p is at the opening one. */
+/* Returns the position behind the closing quote; p is at the opening one. */
 static const char *past_string(const char *p)
 {
     for (const char *first = p + 1;;) {
-        const char *escape = p = rawmemchr(p + 1, '"'); /* it is there, as the text was checked */
+        const char *escape = p = rawmemchr(p + 1, '"'); /* exists, since the text is valid */
         while (escape > first && escape[-1] == '\\')
             escape--;
         if (!((p - escape) & 1))
@@ -293,7 +294,7 @@ static const char *past_string(const char *p)
     }
 }
 
-/* What ends a scalar, or is more than a byte within a container. */
+/* Bytes that end a scalar, or need attention within a container. */
 static const bool matters[256] = {['"'] = true,
     [','] = true,
     ['['] = true,
@@ -332,7 +333,7 @@ static const char *past_container(const char *p)
         }
 }
 
-/* The end of the container at p; NULL: it is not known. */
+/* Returns the end of the container at p; NULL: unknown. */
 static const char *known_end(const struct slice_ends *e, const char *p)
 {
     size_t low = 0, high = e ? e->n : 0;
@@ -385,7 +386,7 @@ static struct slice take_slice(struct slice_walk *w)
     return s;
 }
 
-/* Before the first value there is none, before each other one a comma. */
+/* Moves to the next value. A comma precedes each value but the first. */
 static bool begin_next(struct slice_walk *w)
 {
     if (w->at == w->end)
@@ -456,6 +457,6 @@ bool slice_integer(struct slice s, int64_t *out)
 bool slice_number(struct slice s, double *out)
 {
     bool is = s.n && (text_is_digit(*s.at) || *s.at == '-');
-    *out = is ? strtod(s.at, NULL) : 0; /* what follows it in the text is no part of a number */
+    *out = is ? strtod(s.at, NULL) : 0; /* number ends there: the text behind it is no part of one */
     return is;
 }

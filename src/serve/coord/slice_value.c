@@ -7,7 +7,7 @@
 
 /* ---- strings ---- */
 
-/* The text was checked: it is a digit. */
+/* Returns the value of a digit; the text is valid. */
 static uint32_t hex(char c)
 {
     return (uint32_t)(text_is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10);
@@ -41,7 +41,7 @@ static char *put_utf8(char *to, uint32_t c)
     return to;
 }
 
-/* p is behind "\u"; a pair of surrogates is one character, one alone is none. */
+/* Appends a character "\u…"; *p is behind "\u". A pair of surrogates is one character; a single one becomes U+FFFD. */
 static char *unescape_unicode(char *to, const char **p, const char *end)
 {
     uint32_t c = hex4(*p);
@@ -56,7 +56,7 @@ static char *unescape_unicode(char *to, const char **p, const char *end)
     return put_utf8(to, !c || (c >= 0xd800 && c < 0xe000) ? 0xfffd : c);
 }
 
-/* Appends the character at *p, of which `end` is behind, its escape resolved: at most 4 bytes. */
+/* Appends the character at *p, with its escape resolved: at most 4 bytes. end: end of the string. */
 static char *take_character(char *to, const char **p, const char *end)
 {
     static const char kinds[] = "bfnrt", values[] = "\b\f\n\r\t";
@@ -77,7 +77,7 @@ char *slice_string(struct slice s, struct arena *a)
 {
     if (!slice_is(s, '"'))
         return NULL;
-    char *text = arena_alloc(a, s.n), *to = text; /* no escape is shorter than what it stands for */
+    char *text = arena_alloc(a, s.n), *to = text; /* escapes are never shorter than their characters */
     for (const char *p = s.at + 1, *end = s.at + s.n - 1; p < end;)
         to = take_character(to, &p, end);
     *to = '\0';
@@ -93,7 +93,7 @@ struct bytes {
     size_t at, n;
 };
 
-/* -1 at the end. */
+/* Returns -1 at the end. */
 static int next_byte(struct bytes *b)
 {
     if (b->at == b->n) {
@@ -135,7 +135,7 @@ static bool same_members(struct slice a, struct slice b)
     return !slice_next_member(&w, &k, &more);
 }
 
-/* The members of an object; SIZE_MAX: more than SLICE_MEMBERS. */
+/* Returns the number of members; SIZE_MAX: more than SLICE_MEMBERS. */
 static size_t count_members(struct slice object)
 {
     struct slice_walk w = slice_members(object);

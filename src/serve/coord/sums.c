@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What several servers say of all their machines, as one server says it of all of them. */
+/* Sums: reports of several servers about all their machines, merged into one of the same form. */
 #include "coord/sums.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 enum { MOST_SUMS = 64 };
 
-/* ---- rules: what a label says, and which numbers it is made of (docs/tsp.md) ---- */
+/* ---- rules: text of a label, and the numbers it is made of (docs/tsp.md) ---- */
 
 static void minimum(struct text *t, const struct root_sum *s)
 {
@@ -62,7 +62,7 @@ static void maximum_range(struct text *t, const struct root_sum *s)
     range(t, s->all.most_begin, s->all.most);
 }
 
-/* What the columns of figures are made of. */
+/* Rules of the columns of figures. */
 static const struct {
     enum tsp_merge how;
     const char *of;
@@ -91,7 +91,7 @@ bool put_sum_label(struct json *j, const struct root_sum *s, const struct merge_
 
 /* ---- numbers ---- */
 
-/* Of a list of one number, or the number. */
+/* Returns the number in a list of one number, or the number itself. */
 static struct slice first_of(struct slice value)
 {
     struct slice_walk w = slice_items(value);
@@ -114,7 +114,7 @@ static bool take_figures(const struct node *n, struct slice m, struct figures *f
         !(text_is_digit(*spread.at)))
         return false;
     f->n = (uint64_t)count;
-    f->spread = strtod(spread.at, NULL); /* what follows it in the answer is no part of a number */
+    f->spread = strtod(spread.at, NULL); /* number ends there: the text behind it is no part of one */
     f->least_begin = time_shown(n, f->least_begin);
     f->most_begin = time_shown(n, f->most_begin);
     return true;
@@ -162,7 +162,7 @@ void put_sum_metadata(struct json *j, const struct root_sum *s, struct slice met
     json_end_object(j);
 }
 
-/* ---- which ---- */
+/* ---- roots ---- */
 
 static bool is_called(const struct root_sum *s, struct slice label, struct slice key)
 {

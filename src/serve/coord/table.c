@@ -29,13 +29,13 @@ static void set(json_t *p, const char *key, json_t *value)
         json_object_del(p, key);
 }
 
-/* Of numbers whose order is turned around. */
+/* Returns the negative, for numbers in descending order. */
 static int64_t negative(int64_t v)
 {
     return v == INT64_MIN ? INT64_MAX : -v;
 }
 
-/* The parameters at hand (filters too, of which the coordinator need not know) for one member. */
+/* Returns the request's parameters for one member, including filters unknown to the coordinator. */
 static const char *body_for(const struct merged_table *t, size_t member, const struct line_ask *a)
 {
     json_t *p = json_copy(t->call->parameters), *body = json_object();
@@ -68,7 +68,7 @@ static struct slice content_at(struct slice line, size_t cell)
     return slice_get(line_cell(line, cell), "content");
 }
 
-/* "1795225075376113629": the number within the quotes, or without. */
+/* Reads a number such as "1795225075376113629", with or without quotes. */
 bool table_take_time(struct slice content, int64_t *time)
 {
     if (slice_is(content, '"'))
@@ -84,7 +84,7 @@ size_t table_find_id(const int64_t *ids, size_t n, int64_t id)
     return i;
 }
 
-/* What is wrong with the member's lines; NULL: nothing. */
+/* Reads the member's lines. Returns NULL, or what is wrong with them. */
 static const char *read_lines(
     const struct merged_table *t, size_t member, struct slice model, uint64_t most, struct line_answer *out)
 {
@@ -169,9 +169,9 @@ bool table_ask(struct merged_table *t, const struct line_ask *ask, struct line_a
     return true;
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
-/* What a member is to look for in a column; NULL: none of its lines has it. */
+/* Returns the expression for a member's column; NULL: none of its lines has it. */
 static json_t *expression_for(
     const struct merged_table *t, size_t member, const struct table_column *column, json_t *given)
 {
@@ -187,7 +187,7 @@ static json_t *expression_for(
     return own ? json_string(own) : NULL;
 }
 
-/* Expressions by column, as a member calls the columns. False: not one of its lines fits. */
+/* Translates expressions by column to a member's ids. False: none of its lines fits. */
 static bool translate(const struct merged_table *t, size_t member, json_t *given, json_t **out)
 {
     const char *key;
@@ -211,7 +211,7 @@ static bool translate(const struct merged_table *t, size_t member, json_t *given
             if (!asked)
                 continue;
             json_object_set_new(*out, arena_printf(t->call->q->arena, "%lld", (long long)own), asked);
-        } else if (pattern) { /* all of its lines show the same there */
+        } else if (pattern) { /* lines without the column all show the same text */
             struct terms one = {0};
             terms_add(&one, 0, pattern);
             fits &= term_fits(&one.v[0], at == t->columns->trace ? machine_name(t->call->members[member]) : "");
@@ -221,7 +221,7 @@ static bool translate(const struct merged_table *t, size_t member, json_t *given
     return fits;
 }
 
-/* What tells tables with other lines apart. */
+/* Returns a hash that differs between tables with different lines. */
 static uint64_t key_of(struct coord_call *c)
 {
     static const char *const keys[] = {"table_filter_expressions", "filter_query_parameters"};
@@ -236,7 +236,7 @@ static uint64_t key_of(struct coord_call *c)
     return map_hash(s, strlen(s));
 }
 
-/* What is translated is kept with the request's body, and freed with it. */
+/* Keeps a translated expression with the request's body, and frees it with the body. */
 static void keep(struct coord_call *c, const char *name, size_t member, json_t *v)
 {
     if (v)
@@ -322,13 +322,13 @@ static const char *read_wanted(struct coord_call *c, const struct table_columns 
 
 /* ---- searching ---- */
 
-/* How many columns tell where a member's lines are. */
+/* Returns the number of columns that a member's lines are ordered by. */
 static size_t ids_by(const struct merged_table *t, size_t member)
 {
     return t->columns->ordered ? t->columns->of[member].n_by : 0;
 }
 
-/* The member whose line a position's next one is; n: nobody's. False: an answer was sent. */
+/* Finds the member with the next line at a position; n: none. False: an answer was sent. */
 static bool owner_at(struct merged_table *t, const uint64_t *position, size_t *owner)
 {
     struct arena *a = t->call->q->arena;
@@ -345,7 +345,8 @@ static bool owner_at(struct merged_table *t, const uint64_t *position, size_t *o
     return good;
 }
 
-/* Of those of the same number, which are few: the lines of others that come before one of `owner`. */
+/* Moves the position past other members' lines of the same number that come before a line of `owner`. Such lines are
+ * few. */
 static bool pass_equals(
     struct merged_table *t, size_t owner, const struct table_line *line, const uint64_t *after, uint64_t *position)
 {
@@ -368,7 +369,7 @@ static bool pass_equals(
     return good;
 }
 
-/* How many lines of each come before one of `owner`. */
+/* Finds how many lines of each member come before a line of `owner`. */
 static bool locate_line(struct merged_table *t, size_t owner, const struct table_line *line, uint64_t *position)
 {
     const int64_t time = line->time;
@@ -390,7 +391,7 @@ static bool locate_line(struct merged_table *t, size_t owner, const struct table
     return true;
 }
 
-/* Moves the position to the next (or previous) line that is searched for. *found: there is one. False: an answer was
+/* Moves the position to the next (or previous) line that fits the search. *found: there is one. False: an answer was
  * sent. */
 static bool find(struct merged_table *t, bool backward, uint64_t *position, bool *found)
 {
@@ -426,7 +427,8 @@ static bool find(struct merged_table *t, bool backward, uint64_t *position, bool
     return good;
 }
 
-/* The columns to show, as each member has them, those that order, and what tells others what they may fill in. */
+/* Sets the columns to request: those shown, by the member's ids, those of the order, and the trail for other
+ * servers. */
 static void ask_shown(const struct merged_table *t, const struct lines_wanted *w, struct line_ask *ask)
 {
     bool finds = false;
@@ -447,14 +449,14 @@ static void ask_shown(const struct merged_table *t, const struct lines_wanted *w
     }
 }
 
-/* Lines of all, in their order. */
+/* Lines of all members, in order. */
 struct merged_lines {
     struct chosen_line *v;
     uint64_t n;
 };
 
-/* Takes lines until there are `count`, or one has no more of the `asked` ones: what comes next is not known then.
- * False: that is so. */
+/* Takes lines until there are `count`. False: before that, a member ran out of its `asked` lines, so that the next line
+ * is unknown. */
 static bool merge_lines(struct merged_table *t, const struct line_answer *answer, uint64_t asked, uint64_t count,
     uint64_t *position, struct merged_lines *out)
 {
@@ -478,7 +480,7 @@ static bool ask_lines(struct merged_table *t, struct line_ask *ask, uint64_t cou
     return table_ask(t, ask, answer, f);
 }
 
-/* So many of each server's lines will do, as a rule: four times its share. */
+/* Returns the number of lines that usually suffices from each server: four times its share. */
 static uint64_t usual_page(const struct merged_table *t, uint64_t lines)
 {
     uint64_t share = 4 * lines / (t->n ? t->n : 1) + 16;
@@ -498,21 +500,22 @@ static void write_lines(const struct merged_table *t, const struct lines_wanted 
     envelope_send(t->call, &out);
 }
 
-/* Where the lines begin that were asked for by time. */
+/* Sets the position of lines requested by time. */
 static void positions_of(const struct merged_table *t, const struct line_answer *answer, uint64_t *position)
 {
     for (size_t i = 0; i < t->n; i++)
         position[i] = !answer[i].good ? 0 : answer[i].n ? answer[i].lines[0].index : answer[i].size;
 }
 
-/* From a time on no position is needed, as all say where theirs begin. */
+/* Returns whether lines are requested from a time. Their position need not be searched, since each server reports
+ * it. */
 static bool is_from_time(const struct merged_table *t, const struct lines_wanted *w)
 {
     return w->by_time && !w->find && t->columns->ordered && w->count;
 }
 
-/* Sends `count` lines from a position on. sizes: those that the position is of; where they are others now nothing is
- * sent and false is returned. NULL: those that the servers told just now. */
+/* Sends `count` lines from a position. sizes: sizes that the position belongs to; if they have changed, nothing is
+ * sent, and false is returned. NULL: the sizes were reported just now. */
 static bool send_lines(struct merged_table *t, const struct lines_wanted *w, uint64_t count, uint64_t low,
     uint64_t *position, const uint64_t *sizes)
 {
@@ -554,7 +557,7 @@ static bool send_lines(struct merged_table *t, const struct lines_wanted *w, uin
     return same;
 }
 
-/* Where somebody was before one question to each server will do, if all have the lines that they had. */
+/* Sends lines from a noted position, with one question to each server, if all still have the same numbers of lines. */
 static bool send_lines_again(struct merged_table *t, const struct lines_wanted *w, uint64_t *position)
 {
     if (w->by_time || w->find || !places_exactly(t, w->index, position) || w->index >= table_size(t))
@@ -571,7 +574,7 @@ static bool is_searched(const struct coord_call *c, const struct table_column *c
         json_object_get(json_object_get(c->parameters, "table_filter_expressions"), key);
 }
 
-/* Where a column that is asked for has numbers of entries. False: nobody waits any more. */
+/* Asks for the numbering if a requested column has numbers of entries. False: the client is gone. */
 static bool ask_numbering(
     struct coord_call *c, const struct table_columns *columns, const struct lines_wanted *w, struct group_numbers *out)
 {

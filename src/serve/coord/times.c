@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times of servers that have a clock of their own: as they are asked for, as they are shown. */
+/* Times of servers with a clock of their own: translation of questions and answers. */
 #include "coord/times.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ int64_t time_asked_from(const struct node *n, int64_t t)
     return n->is->clock ? clock_first_from(n->is->clock, t) : t;
 }
 
-/* The time of its own at which things are as they are at t. */
+/* Returns the own time with the state at t. */
 static int64_t time_asked(const struct node *n, int64_t t)
 {
     return clock_last_until(n->is->clock, t);
@@ -53,10 +53,10 @@ static void ask_member(const struct node *n, json_t *object, const char *key)
         json_object_set_new(object, key, json_integer(time_asked(n, t)));
 }
 
-/* Servers take requests of 1 MiB. */
+/* Limit of lists: servers accept requests of 1 MiB. */
 enum { MOST_LISTED = 16384 };
 
-/* Steps that are even by one clock need not be by another: samples are asked for one by one. */
+/* Translates a range. Samples become a list, since steps that are even by one clock may be uneven by another. */
 static void ask_range(struct coord_call *c, const struct node *n, json_t *p)
 {
     json_t *range = json_object_get(p, "requested_timerange");
@@ -115,11 +115,11 @@ static void ask_element(const struct node *n, json_t *p)
     json_object_set_new(p, "requested_element", e);
 }
 
-/* Of what is derived: numbers, or texts, which may count from the experiment's begin. */
+/* Translates a time of a derived output: a number, or a text, which may count from the experiment's begin. */
 static void ask_moment(struct coord_call *c, const struct node *n, json_t *p, const char *key)
 {
     const char *text = coord_text(p, key);
-    if (text) { /* only then: all members are looked at */
+    if (text) { /* experiment_range visits all members */
         struct time_range whole = experiment_range(c);
         int64_t t;
         if ((whole.end || *text != '+') && !time_parse(text, whole.begin, &t, NULL))
@@ -166,7 +166,7 @@ static void put_samples(const struct coord_call *c, struct json *j, const struct
     json_end_array(j);
 }
 
-/* Objects with times. */
+/* Writes a list of objects with times. */
 static void put_timed_list(struct coord_call *c, struct json *j, const struct node *n, struct slice list)
 {
     struct slice_walk w = slice_items(list);
@@ -236,12 +236,13 @@ void put_time_numbers(struct json *j, const struct node *n, struct slice value)
 
 /* ---- texts ---- */
 
-enum { LONGEST_TEXT = 64, WHOLE_DIGITS = 16 /* fewer are a part of a time, in ns since the epoch */ };
+enum { LONGEST_TEXT = 64, WHOLE_DIGITS = 16 /* part of a time, in ns since the epoch, if fewer */ };
 
-/* A time of the clock in a text. */
+/* Translation of a time in a text. */
 typedef int64_t turn(const struct node *, int64_t);
 
-/* "01:37:53.184 022 483", with or without a date; the digits may stand together. `own`: of which day it is without. */
+/* Translates "01:37:53.184 022 483", with or without a date, and with or without spaces between the digits. own: a time
+ * of the same day, for texts without a date. */
 static bool turn_clock(const char *s, const struct node *n, turn *turned, const int64_t *own, struct text *out)
 {
     char packed[LONGEST_TEXT];
@@ -258,7 +259,7 @@ static bool turn_clock(const char *s, const struct node *n, turn *turned, const 
     packed[k] = '\0';
     if ((!date && (!own || !strchr(s, ':'))) || !point || time_parse(packed, own ? *own : 0, &t, NULL))
         return false;
-    /* Only what is written so is understood. */
+    /* Texts in any other form are unknown. */
     time_write_utc(&again, t, date);
     const char *whole = text_cstr(&again), *p = s;
     for (; *whole; whole++)
@@ -280,7 +281,7 @@ static bool turn_clock(const char *s, const struct node *n, turn *turned, const 
     return true;
 }
 
-/* "[a,b]": of something measured, which lasts as long as the machine's own clock says. */
+/* Translates "[a,b]", the range of a measured thing. Its length stays, by the machine's own clock. */
 static bool turn_range(const char *s, const struct node *n, turn *turned, struct text *out)
 {
     const char *comma = strchr(s, ',');

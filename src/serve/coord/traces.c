@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces: the lists of all servers; each trace is its server's. */
+/* Traces: the lists of all servers; each trace belongs to its server. */
 #include <string.h>
 #include <strings.h>
 
 #include "coord/times.h"
 
-/* ---- as text ---- */
+/* ---- writing ---- */
 
 static void put_properties(struct arena *a, struct json *j, const struct node *n, struct slice properties)
 {
     struct slice_walk p = slice_members(properties);
-    const char *below = slice_string(slice_get(properties, "server"), a); /* of another coordinator */
+    const char *below = slice_string(slice_get(properties, "server"), a); /* name below another coordinator */
     json_begin_object(j);
     json_kv_string(j, "server", below ? arena_printf(a, "%s/%s", n->is->name, below) : n->is->name);
     if (n->group)
@@ -23,12 +23,12 @@ static void put_properties(struct arena *a, struct json *j, const struct node *n
     json_end_object(j);
 }
 
-/* A trace, by the uuid that clients know it by; its properties say whose it is. */
+/* Writes a trace with its uuid for clients; its properties name its server. */
 static void put_trace(struct coord_call *c, struct json *j, const struct node *n, struct slice trace)
 {
     struct slice_walk w = slice_members(trace);
     char uuid[UUID_TEXT];
-    int64_t t; /* 0: it is not known yet */
+    int64_t t; /* 0: unknown yet */
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
         if (slice_equals(key, "properties"))
@@ -41,7 +41,7 @@ static void put_trace(struct coord_call *c, struct json *j, const struct node *n
             put_slice(j, value);
         }
     }
-    json_key(j, "properties"); /* also where there are none */
+    json_key(j, "properties"); /* written even if the trace has none */
     put_properties(c->q->arena, j, n, slice_get(trace, "properties"));
     json_end_object(j);
 }
@@ -55,7 +55,8 @@ void put_traces(struct coord_call *c, struct json *j, const struct node *n, stru
 
 /* ---- lists ---- */
 
-/* Each server's list of traces, or what it said last: where they are does not change while it is away. */
+/* Returns each server's list of traces. A server that is away has its last list, since its traces stay where they
+ * are. */
 static struct slice *ask_traces(struct coord_call *c, struct fan *f)
 {
     struct slice *lists = arena_new(c->q->arena, struct slice, c->n_servers + 1);
@@ -94,7 +95,7 @@ void coord_traces_list(struct coord_call *c)
     fan_end(&f);
 }
 
-/* The server's own uuid of a trace; NULL: it has none by that one. */
+/* Returns the server's own uuid of a trace; NULL: it does not have the trace. */
 static const char *own_uuid(struct coord_call *c, const struct node *n, struct slice list, const char *uuid)
 {
     struct slice_walk w = slice_items(list);
@@ -122,9 +123,9 @@ bool traces_owners(struct coord_call *c, const char *const *uuids, size_t n, str
     return lists != NULL;
 }
 
-/* ---- one trace ---- */
+/* ---- single traces ---- */
 
-/* A 409 with the trace that is in the way. False: it is no such refusal. */
+/* Sends a 409 with the conflicting trace. False: the refusal is another one. */
 static bool reply_conflict(struct coord_call *c, const struct fan_part *p)
 {
     struct text t = {.fd = -1};
@@ -181,7 +182,8 @@ void coord_traces_delete(struct coord_call *c)
 
 /* ---- opening ---- */
 
-/* "NAME:PATH" names its server; a path alone is the only server's, or that of whose configuration it is in. */
+/* Finds the server of a URI. "NAME:PATH" names it; a path alone belongs to the only server, or to the one with that
+ * path in its configuration. NULL: none, or several. */
 static struct node *server_for(struct coord_call *c, const char *uri, const char **path)
 {
     struct node *found = c->n_servers == 1 ? c->servers[0] : NULL;

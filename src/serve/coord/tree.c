@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Trees: the entries of all servers, one after the other, below headers that they have in common. */
+/* Trees: the entries of all servers, one after the other, below common headers. */
 #include <string.h>
 
 #include "coord/bars.h"
@@ -14,16 +14,16 @@
 
 enum { MAX_HEADERS = 256, SEVERAL = UINT16_MAX };
 
-/* The columns of all, and where each server has them. */
+/* Columns of all servers, and their places on each of them. */
 struct headers {
     struct slice v[MAX_HEADERS]; /* objects */
-    size_t place[MAX_HEADERS];   /* in the list of the server that has it first */
-    bool timed[MAX_HEADERS];     /* labels below are times */
+    size_t place[MAX_HEADERS];   /* place in the list of the first server that has it */
+    bool timed[MAX_HEADERS];     /* labels in it are times */
     bool some_timed;
     size_t n;
 };
 
-/* places: where the server's columns are among those of all. */
+/* Takes a server's columns. places: their indices among those of all. */
 static size_t take_headers(const struct coord_call *c, struct headers *h, struct slice list, uint16_t *places)
 {
     struct slice_walk w = slice_items(list);
@@ -45,15 +45,15 @@ struct tree {
     struct headers headers;
     struct sums sums;
     struct wholes wholes;
-    struct group_numbers numbering; /* n 0: entries have no numbers */
-    struct map roots;               /* first labels of roots, by hash -> the part that has it, or SEVERAL */
+    struct group_numbers numbering; /* numbers of roots; n 0: none */
+    struct map roots;               /* first labels of roots, by hash -> their part, or SEVERAL */
     struct {
         uint16_t *place;
         size_t n;
-    } * of;    /* by part */
-    bool bars; /* all servers state the same entry, of counts that are added up */
+    } * of;    /* columns by part */
+    bool bars; /* entries of all servers are one, of counts that are added up */
     bool has_start;
-    int64_t start; /* of the first entry, from which clients count */
+    int64_t start; /* start of the first entry, from which clients count */
 };
 
 static bool same_places(const struct tree *t, size_t part)
@@ -90,7 +90,7 @@ static bool is_ambiguous(const struct tree *t, struct slice label)
     return at && *at == SEVERAL;
 }
 
-/* "db/Total": a root that several servers call alike is told apart by its server. */
+/* Writes the label of a root that several servers have, with its server: "db/Total". */
 static void put_root_label(struct json *j, const struct node *n, struct slice label)
 {
     json_before_value(j);
@@ -130,8 +130,8 @@ static void look_through(struct fan *f, struct tree *t)
     }
 }
 
-/* Roots that state it are sums over machines, also where only one server has any. They are added up where all that have
- * one state it, and tell the numbers. */
+/* Collects sums. Roots that state it are sums over machines, even if only one server has any. They are added up if all
+ * servers that have one state it, and report the numbers. */
 static void add_up(struct fan *f, struct tree *t)
 {
     const bool several = machines_several(f->call);
@@ -146,15 +146,15 @@ static void add_up(struct fan *f, struct tree *t)
     }
 }
 
-/* How an entry is not as its server tells it: the server's name stands before the first label; it is a sum; it has a
- * number, which stands below the column "group", or is the first label. */
+/* Changes of a server's entry. named: the server's name stands before the first label; sum: its sum; number: its
+ * number, in the column "group", or as the first label. */
 struct change {
     bool named;
     const struct root_sum *sum;
     int64_t number;
 };
 
-/* Where the number of a root stands. */
+/* Returns the column with the number of a root. */
 static size_t group_column(const struct tree *t, size_t first)
 {
     size_t i = 0;
@@ -163,7 +163,8 @@ static size_t group_column(const struct tree *t, size_t first)
     return i < t->headers.n ? i : first;
 }
 
-/* A figure of a sum. A label that is none is the server's own, where the sum is of one server; else nobody knows it. */
+/* Writes a figure of a sum. Other labels are empty if the sum is of several servers. False: the server's own label is
+ * used. */
 static bool put_figure(
     const struct coord_call *c, struct json *j, const struct tree *t, const struct root_sum *sum, size_t header)
 {
@@ -175,7 +176,7 @@ static bool put_figure(
     return sum->parts > 1;
 }
 
-/* The labels below the headers that they belong to. */
+/* Writes labels below their headers. */
 static void put_labels(const struct coord_call *c, struct json *j, const struct tree *t, size_t part,
     struct slice labels, const struct node *n, const struct change *as)
 {
@@ -184,7 +185,7 @@ static void put_labels(const struct coord_call *c, struct json *j, const struct 
     size_t given = 0;
     for (; given < MAX_HEADERS && slice_next(&w, &label); given++) {
         size_t place = given < t->of[part].n ? t->of[part].place[given]
-                                             : given; /* trees without headers have labels as they come */
+                                             : given; /* trees without headers have labels in order */
         if (place < MAX_HEADERS)
             cell[place] = label;
     }
@@ -206,7 +207,7 @@ static void put_labels(const struct coord_call *c, struct json *j, const struct 
     json_end_array(j);
 }
 
-/* What labels tell in numbers. */
+/* Writes metadata, the numbers behind labels. */
 static void put_metadata(struct json *j, const struct node *n, struct slice metadata)
 {
     struct slice_walk w = slice_members(metadata);
@@ -221,7 +222,7 @@ static void put_metadata(struct json *j, const struct node *n, struct slice meta
     json_end_object(j);
 }
 
-/* number: 0, or what it is called. */
+/* Writes an entry. number: its number; 0: none. */
 static void put_entry(struct coord_call *c, struct json *j, const struct tree *t, const struct fan_part *p, size_t part,
     struct slice entry, bool first, int64_t number)
 {
@@ -245,7 +246,7 @@ static void put_entry(struct coord_call *c, struct json *j, const struct tree *t
         else if (first && t->has_start && slice_equals(key, "start"))
             json_i64(j, t->start);
         else if (t->wholes.name && slice_equals(key, "isDefault"))
-            json_bool(j, false); /* the whole is shown first */
+            json_bool(j, false); /* sums over servers are shown first */
         else if (slice_equals(key, "metadata") && sum)
             put_sum_metadata(j, sum, value);
         else if (slice_equals(key, "metadata") && number)
@@ -273,11 +274,11 @@ static void put_entries(struct fan *f, struct json *j, const struct tree *t)
     for (size_t i = 0; i < f->n && !t->numbering.n; i++) {
         struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
         if (!first && t->bars)
-            break; /* the first one's is that of all */
+            break; /* entry stands for all */
         for (struct slice e; slice_next(&w, &e);) {
             const struct root_sum *sum = root_sum_of(&t->sums, i, slice_get(e, "id"));
             if ((sum && sum->first != i) || wholes_replace(&t->wholes, i, slice_get(e, "id")))
-                continue; /* it is written */
+                continue; /* written already */
             put_entry(f->call, j, t, &f->parts[i], i, e, first, 0);
             first = false;
         }
@@ -285,7 +286,7 @@ static void put_entries(struct fan *f, struct json *j, const struct tree *t)
     json_end_array(j);
 }
 
-/* What else the models have is the first one's. */
+/* Writes other members of the models: those of the first one. */
 static void put_rest(const struct fan *f, struct json *j)
 {
     for (size_t i = 0; i < f->n; i++) {
@@ -357,8 +358,8 @@ static void send_tree(struct fan *f)
     envelope_send(f->call, &out);
 }
 
-/* What trees over time show of a range is the whole experiment's where none is asked for: each server knows only its
- * own part of it. */
+/* Returns the body. Trees over time without a requested range get that of the whole experiment, since each server knows
+ * only its own part of it. */
 static const char *tree_body(struct coord_call *c, const struct node *n, const char *path)
 {
     struct time_range whole = experiment_range(c);

@@ -9,10 +9,11 @@
 #include "base/time.h"
 #include "base/wait.h"
 
-/* SMALL: that many at once have what is not given out by turns. UNKNOWN: a kind of which nobody has asked. */
+/* Fractions of all bytes. SMALL: limit of a small answer; 256 of them fit in the half that is not shared
+ * out. UNKNOWN: estimate for a new kind. */
 enum { KINDS = 1024, SMALL_PART = 512, UNKNOWN_PART = 64 };
 #define LOOK_NS INT64_C(100000000)
-#define PATIENCE_NS INT64_C(30000000000) /* as long as a server may take for its answer, as a rule */
+#define PATIENCE_NS INT64_C(30000000000) /* usual limit of a server's time for an answer */
 
 struct waiting {
     struct waiting *next;
@@ -21,10 +22,10 @@ struct waiting {
 
 struct turns {
     uint64_t most, small, unknown;
-    atomic_uint_least64_t usual[KINDS]; /* bytes; 0: not known. Two kinds in one place are one */
+    atomic_uint_least64_t usual[KINDS]; /* bytes; 0: unknown. Kinds with one index are one kind */
     pthread_mutex_t lock;               /* guards all below */
     uint64_t given;
-    struct waiting *first, **end; /* in the order of coming */
+    struct waiting *first, **end; /* waiting questions, by arrival */
 };
 
 struct turns *turns_new(uint64_t answers_bytes)
@@ -46,7 +47,7 @@ void turns_free(struct turns *t)
     free(t);
 }
 
-/* ---- with the lock held ---- */
+/* ---- queue: call with the lock held ---- */
 
 static bool fits(const struct turns *t, uint64_t bytes)
 {
@@ -88,7 +89,7 @@ static bool wait_for_turn(struct turns *t, const struct http_request *q, uint64_
     return !gone;
 }
 
-/* ---- one question ---- */
+/* ---- single questions ---- */
 
 bool turn_begin(struct turns *t, const struct http_request *q, uint64_t kind, struct coord_turn *turn)
 {
@@ -103,7 +104,7 @@ bool turn_begin(struct turns *t, const struct http_request *q, uint64_t kind, st
     pthread_mutex_lock(&t->lock);
     bool stays = (!t->first && fits(t, turn->bytes)) || wait_for_turn(t, q, turn->bytes);
     t->given += turn->bytes;
-    call_first(t); /* there may be room for more than one */
+    call_first(t); /* room may suffice for several */
     pthread_mutex_unlock(&t->lock);
     return stays;
 }
@@ -113,7 +114,7 @@ void turn_end(struct turns *t, const struct coord_turn *turn, uint64_t held, boo
     uint64_t usual = atomic_load(&t->usual[turn->kind]);
     if (held > usual)
         atomic_store(&t->usual[turn->kind], held);
-    else if (whole) /* questions of one kind are large and small, so it goes down bit by bit; 1: known, and nothing */
+    else if (whole) /* large and small questions may be of one kind: it decreases gradually; 1: known, nothing */
         atomic_store(&t->usual[turn->kind], usual - held > 4 ? usual - (usual - held) / 4 : held + !held);
     if (!turn->bytes)
         return;

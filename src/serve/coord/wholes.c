@@ -8,9 +8,9 @@
 #include "coord/pieces.h"
 #include "coord/table.h"
 
-static const char *const labels[MOST_WHOLES] = {"Total", "Lost"}; /* in the order of merge_whole.lines */
+static const char *const labels[MOST_WHOLES] = {"Total", "Lost"}; /* order of merge_whole.lines */
 
-/* A family: an output for each kind of durations, which has one line. */
+/* Returns whether the output is of a family: one output for each kind of durations, with one line. */
 static bool is_density(const struct coord_call *c)
 {
     const struct merge_whole *w = merge_whole_of(c);
@@ -22,7 +22,7 @@ static bool has_wholes(const struct coord_call *c)
     return c->several && merge_whole_of(c);
 }
 
-/* ---- which ---- */
+/* ---- lines of members ---- */
 
 static bool is_labelled(struct slice entry, const char *label)
 {
@@ -37,7 +37,7 @@ static int64_t number_in(struct slice entry, const char *key)
     return slice_integer(slice_get(entry, key), &v) ? v : -1;
 }
 
-/* The server's own sum: a root that is called as the experiment. -1: it has none. */
+/* Returns the server's own sum: a root with the experiment's name. -1: none. */
 static int64_t own_sum(struct slice entries, const char *name)
 {
     struct slice_walk w = slice_items(entries);
@@ -47,7 +47,7 @@ static int64_t own_sum(struct slice entries, const char *name)
     return -1;
 }
 
-/* place: among the entries with its parent. */
+/* Takes a line. place: its index among the entries with its parent. */
 static void take_line(struct wholes *x, size_t member, struct slice entry, size_t place, int64_t sum)
 {
     int i = merge_whole_line(x->kind, entry, place);
@@ -57,7 +57,7 @@ static void take_line(struct wholes *x, size_t member, struct slice entry, size_
     x->line[i].shown |= slice_get(entry, "isDefault").n == strlen("true");
 }
 
-/* The only entry of a density. False: it has others. */
+/* Takes the only entry of a density. False: it has others. */
 static bool take_only(struct wholes *x, size_t member, struct slice entries)
 {
     struct slice_walk w = slice_items(entries);
@@ -95,7 +95,7 @@ void wholes_find(struct coord_call *c, const struct slice *models, struct wholes
         return;
     x->kind = merge_whole_of(c);
     const char *of = arena_printf(c->q->arena, "%s\n%s", c->arg[0], c->arg[1]);
-    uint64_t nobody = map_hash(of, strlen(of)); /* whom these ids are of */
+    uint64_t nobody = map_hash(of, strlen(of)); /* owner of these ids */
     x->n = is_density(c) ? 1 : MOST_WHOLES;
     x->root = is_density(c) ? -1 : coord_id_of(c->c->ids, nobody, 0, false);
     for (size_t i = 0; i < x->n; i++) {
@@ -107,7 +107,7 @@ void wholes_find(struct coord_call *c, const struct slice *models, struct wholes
         if (!is_density(c))
             take_member(x, m, slice_get(models[m], "entries"));
         else if (!take_only(x, m, slice_get(models[m], "entries")))
-            x->name = NULL; /* of several things, each of its machine */
+            x->name = NULL; /* entries of several things, each of one machine */
     if (!x->parts.n)
         x->name = NULL;
     if (!x->name)
@@ -129,7 +129,7 @@ bool wholes_replace(const struct wholes *x, size_t member, struct slice id)
     return instead;
 }
 
-/* key: NULL: it stands for the experiment, and has no line. */
+/* Writes an entry. key NULL: it stands for the experiment, and has no line. */
 static void put_whole(
     struct json *j, int64_t id, int64_t parent, const char *label, const char *key, bool shown, size_t columns)
 {
@@ -161,7 +161,7 @@ void put_wholes(struct json *j, const struct wholes *x, size_t columns)
         put_whole(j, x->line[i].id, x->root, x->line[i].label, x->kind->lines[i], x->line[i].shown, columns);
 }
 
-/* ---- the trees of the members, for a question for series ---- */
+/* ---- trees of the members, for questions for series ---- */
 
 struct slice *wholes_member_trees(struct coord_call *c)
 {
@@ -192,19 +192,19 @@ struct slice *wholes_member_trees(struct coord_call *c)
 
 struct sum {
     bool wanted;
-    double *y; /* by point; of durations by ratio by range, see figures.h */
+    double *y; /* values by point; of durations by ratio: by range, see figures.h */
     size_t n;
     struct slice ranges;
-    const struct node *of; /* whose series it is written like */
+    const struct node *of; /* server of `like`, whose form the sum gets */
     struct slice like;
 };
 struct answer {
     struct wholes wholes;
-    json_t **asked; /* by member: its own items, and those that are only added up */
+    json_t **asked; /* items by member: its own, and those that are only added up */
     struct sum sum[MOST_WHOLES];
 };
 
-/* Takes the sums out of what is asked for. */
+/* Moves the sums out of the requested items. Returns whether there are any. */
 static bool take_wanted(struct coord_call *c, struct answer *x)
 {
     json_t *items = json_object_get(c->parameters, "requested_items"), *item, *rest = json_array();
@@ -292,7 +292,7 @@ static void add_series(struct fan *f, struct fan_part *p, struct sum *s, struct 
         return;
     }
     for (n = 0; slice_next(&w, &item); n++)
-        s->y[n] += strtod(item.at, NULL); /* what follows it is no part of a number */
+        s->y[n] += strtod(item.at, NULL); /* number ends there: the text behind it is no part of one */
 }
 
 static void add_up(struct fan *f, struct fan_part *p, size_t member, struct answer *x)
@@ -322,7 +322,7 @@ static void put_sum(struct coord_call *c, struct json *j, const struct answer *x
 {
     const struct sum *s = &x->sum[line];
     bool by_ratio = is_by_ratio(c);
-    size_t first = 0, end = s->n; /* ranges that have some */
+    size_t first = 0, end = s->n; /* ranges that are not empty */
     while (by_ratio && end && s->y[end - 1] <= 0)
         end--;
     while (by_ratio && first < end && s->y[first] <= 0)
@@ -350,7 +350,7 @@ static void put_sum(struct coord_call *c, struct json *j, const struct answer *x
     json_end_object(j);
 }
 
-/* Ids, as clients know them, of the series that are asked for as they are. */
+/* Returns the ids, as clients know them, of the series that are requested as they are. */
 static struct map own_wanted(struct coord_call *c)
 {
     struct map ids = {0};
@@ -403,7 +403,7 @@ static void send(struct fan *f, struct answer *x, const size_t *member)
     envelope_send(c, &t);
 }
 
-/* x_width: NULL, or that of the ranges. */
+/* Asks the members. x_width: width of the ranges; NULL: not set. */
 static bool ask(struct coord_call *c, struct answer *x, json_t *x_width, struct fan *f, size_t *member)
 {
     const char *path = path_asked(c);
@@ -417,7 +417,7 @@ static bool ask(struct coord_call *c, struct answer *x, json_t *x_width, struct 
     return fan_wait(f) && envelopes_open(f);
 }
 
-/* The width of the widest ranges of durations; 0: all have the same. */
+/* Returns the width of the widest ranges of durations; 0: all have the same. */
 static int64_t widest(const struct fan *f)
 {
     int64_t most = 0, least = INT64_MAX;
@@ -436,7 +436,8 @@ static int64_t widest(const struct fan *f)
     return most > least ? most : 0;
 }
 
-/* Each server's ranges of durations go to the longest of its own: they are asked again for the widest ones. */
+/* Asks the members and sends the sums. Each server's ranges of durations end at the longest of its own; they are
+ * requested again with the width of the widest. */
 static void ask_and_send(struct coord_call *c, struct answer *x)
 {
     struct items items;
@@ -467,7 +468,7 @@ bool wholes_answer(struct coord_call *c)
     const struct slice *trees = has_wholes(c) ? wholes_member_trees(c) : NULL;
     if (!trees)
         return false;
-    c->lacks.n = 0; /* the question itself tells who lacks */
+    c->lacks.n = 0; /* the new question reports missing sources itself */
     wholes_find(c, trees, &x.wholes);
     bool some = x.wholes.name && take_wanted(c, &x);
     if (some)
