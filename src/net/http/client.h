@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* HTTP client: one thread asks many servers at once, over connections that are kept. What an answer may cost is limited
- * in time and bytes. The only room that includes curl. */
+/* HTTP client: one thread sends requests to many servers at once, over kept connections. Time and bytes of an answer
+ * are limited. Only this room includes curl. */
 #ifndef WEFT_HTTP_CLIENT_H
 #define WEFT_HTTP_CLIENT_H
 
@@ -14,49 +14,49 @@
 #include "base/text.h"
 
 struct http_client_options {
-    unsigned max_per_host;         /* connections to one server at once; further requests wait their turn; 0: 32 */
-    /* That bodies of answers hold together, until their gather ends; 0: 512 MiB. An answer whose gather holds more than
-     * 1 MiB while others hold the rest fails: with ERR_LIMIT where those of its own gather are too large by themselves,
-     * which will be so again, else with ERR_BUSY. */
+    unsigned max_per_host;         /* limit of connections to one server; further requests wait; 0: 32 */
+    /* Limit for the bodies of answers, held until their gather ends; 0: 512 MiB. Above it, an answer fails if its
+     * gather holds more than 1 MiB while others hold the rest. ERR_LIMIT: the answers of its own gather are too large
+     * by themselves, so a retry fails, too. ERR_BUSY: otherwise. */
     uint64_t max_held_bytes;
 };
 
 struct http_client;
 int http_client_start(const struct http_client_options *, struct http_client **out, struct err *e);
-/* When no gather is left. NULL-safe. */
+/* Stops the client; no gather may be left. NULL-safe. */
 void http_client_stop(struct http_client *);
 
-/* One request and its answer. Zero-initialise, and fill in the question; all that it points to is borrowed until its
- * gather ends. */
+/* Request and its answer. Zero-initialise, and fill in the question. All pointers are borrowed until its gather
+ * ends. */
 struct http_fetch {
     const char *method;            /* "GET" */
     const char *url;               /* http or https; redirections are not followed, proxies not used */
-    const char *json;              /* the body to send; NULL: none */
+    const char *json;              /* body to send; NULL: none */
     size_t json_bytes;
-    const char *type;              /* what it is, if no JSON; or NULL */
-    bool packs;                    /* it goes compressed by gzip if that is worth it */
+    const char *type;              /* its content type, if not JSON; or NULL */
+    bool packs;                    /* compress the body with gzip if that is worth while */
     const char *token;             /* sent as Authorization: Bearer; NULL: none */
-    const char *header;            /* another header of the question, "Via: 1.1 name"; NULL: none */
-    const char *ca_file;           /* PEM, of who signed the server's certificate; NULL: the system's */
-    unsigned connect_ms;           /* to connect in; 0: 2000 */
-    unsigned answer_ms;            /* for everything, connecting included; 0: 30000 */
-    size_t max_bytes;              /* of the answer's body; 0: 1 GiB */
-    /* Called by the client's thread for each piece of the body, which is not collected then; false ends the request
-     * with ERR_CANCELLED. It must not block. NULL: the body is collected. */
+    const char *header;            /* additional header of the request, "Via: 1.1 name"; NULL: none */
+    const char *ca_file;           /* PEM, issuer of the server's certificate; NULL: the system's */
+    unsigned connect_ms;           /* timeout of connecting; 0: 2000 */
+    unsigned answer_ms;            /* timeout of everything, including connecting; 0: 30000 */
+    size_t max_bytes;              /* limit of the answer's body; 0: 1 GiB */
+    /* Called by the client's thread with each piece of the body, which is then not collected. False ends the request
+     * with ERR_CANCELLED. Must not block. NULL: the body is collected. */
     bool (*take)(void *arg, const char *piece, size_t n);
     void *arg;
-    bool holds;                    /* the connection that the answer comes by is to be held */
-    bool anew;                     /* it is asked by a new connection, though there may be others */
+    bool holds;                    /* hold the connection by which the answer arrives */
+    bool anew;                     /* use a new connection, even if others are free */
 
-    /* The answer, once `done`. */
+    /* Answer, once `done`. */
     atomic_bool done;
-    struct err error;              /* code 0: there is an answer, whatever its status */
+    struct err error;              /* code 0: there is an answer, with any status */
     int status;
-    long retry_after_s;            /* as its header says, also by a date; 0: it says nothing */
-    char warning[512];             /* its header Warning, perhaps cut; "": it has none */
-    bool by_kept;                  /* it came by a connection of an earlier request */
-    int connection;                /* that is held; who sets it to -1 has to close it; -1: none, or it has ended */
-    struct text body;              /* who frees it earlier has its memory for what is made of it: it stays counted */
+    long retry_after_s;            /* from its header, also if that is a date; 0: none */
+    char warning[512];             /* its header Warning, perhaps truncated; "": none */
+    bool by_kept;                  /* the answer arrived by a connection of an earlier request */
+    int connection;                /* held connection; -1: none, or ended. A caller that sets it to -1 must close it */
+    struct text body;              /* counted as held until the gather ends, even if the caller frees it */
 
     /* Private to the client. */
     struct http_gather *gather;
@@ -67,7 +67,7 @@ struct http_fetch {
     uint64_t received, held;
 };
 
-/* Requests that are waited for together, by one thread. */
+/* Requests that one thread waits for together. */
 struct http_gather {
     struct http_client *client;
     pthread_cond_t changed;
@@ -75,19 +75,19 @@ struct http_gather {
     unsigned pending;
     atomic_bool cancelled;
     atomic_uint_least64_t held;    /* bytes of its answers so far */
-    uint64_t most_held;            /* once it has ended: what they held at most */
+    uint64_t most_held;            /* once it has ended: the most bytes that its answers held */
     struct http_gather *next_cancelled;
 };
 void http_gather_begin(struct http_gather *, struct http_client *);
-/* Sends the request, now or when it is its turn. */
+/* Sends the request, now or once a connection is free. */
 void http_gather_add(struct http_gather *, struct http_fetch *);
-/* True: all are done. False: it is that time (monotonic). */
+/* Returns true when all are done, false at until_ns (monotonic). */
 bool http_gather_wait(struct http_gather *, int64_t until_ns);
-/* Cancels what is not done, frees the bodies, and closes what is held. */
+/* Cancels what is not done, frees the bodies, and closes held connections. */
 void http_gather_end(struct http_gather *);
 
-/* The other side has not ended one that is held. That goes by what has arrived, so that what it sent before it ended is
- * there. A connection that is held stays open on this side, while it serves the client and after. */
+/* True: the other side has not closed the held connection. This is decided by what has arrived: data sent before the
+ * close are there. A held connection stays open on this side, while the client uses it and after. */
 bool http_connection_lives(int connection);
 
 #endif

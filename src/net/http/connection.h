@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to http: a server, and one request on its connection; what all answers have in common. */
+/* Private to http: a server, and a request on its connection; what all answers share. */
 #ifndef WEFT_HTTP_CONNECTION_H
 #define WEFT_HTTP_CONNECTION_H
 
@@ -25,35 +25,35 @@ struct http_server {
     char address[300];
     atomic_bool stopping;
     struct lanes lanes;
-    atomic_uint_least64_t waiting_bytes; /* of answers that are being sent */
+    atomic_uint_least64_t waiting_bytes; /* of answers being sent */
     atomic_uint_least64_t held_bytes;    /* by handlers */
     atomic_uint_least64_t body_bytes;    /* of bodies in memory */
 };
 
-/* One request on its connection, from its first header to the end of its answer. */
+/* Request on its connection, from its first header to the end of its answer. */
 struct http_connection {
     struct http_server *server;
     struct MHD_Connection *mhd; /* NULL until all of the head is there */
     struct head_line line;
     struct framing framing;
-    struct peer *peer; /* NULL in a connection whose socket is not known */
+    struct peer *peer; /* NULL if the connection's socket is not known */
     struct http_request request;
     struct arena arena, work; /* work: the handler's */
     struct text body;
     int file; /* upload in progress, or -1 */
     uint64_t received;
     int refused; /* status decided before the body is read; 0: none */
-    const char *why; /* it was refused; or NULL: as usual */
+    const char *why; /* reason of `refused`; NULL: the usual one */
     bool closes;     /* nothing more is read on its connection */
     bool replied;
-    bool lacked;            /* its handler was told to end, because memory is short */
-    bool was_gone;          /* its handler was told to end, for whatever reason */
-    int64_t asked_ns;       /* monotonic: all of the question is there; 0: not yet */
-    int64_t begun_ns;       /* monotonic: it has not to wait for others any more; 0: it waits */
+    bool lacked;            /* the handler was told to end because memory is short */
+    bool was_gone;          /* the handler was told to end, for any reason */
+    int64_t asked_ns;       /* monotonic: all of the question has arrived; 0: not yet */
+    int64_t begun_ns;       /* monotonic: the wait for others is over; 0: it waits */
     int64_t deadline_ns;    /* monotonic; 0: the handler does not run yet */
-    uint64_t answer_bytes;  /* that the client has to read */
+    uint64_t answer_bytes;  /* to be read by the client */
     uint64_t waiting_bytes; /* of its answer, in memory of its own */
-    uint64_t held_bytes;    /* of its handler, as counted last */
+    uint64_t held_bytes;    /* of its handler, as last counted */
     uint64_t body_bytes;    /* of its body, likewise */
     enum MHD_Result result;
     struct {
@@ -62,13 +62,13 @@ struct http_connection {
     size_t n_headers;
 };
 
-/* Of the question; NULL: it has no such header. */
+/* Value of a header of the request; NULL: none. */
 const char *connection_header(const struct http_connection *, const char *name);
-/* So many bytes are on their way from or to the client, who has time accordingly. */
+/* Sets the client's deadline, for so many bytes on their way to or from it. */
 void connection_awaits(struct http_connection *, uint64_t bytes);
-/* Has the client closed its end? Also while bytes of it are unread. */
+/* True: the client has closed its end, even if bytes from it are unread. */
 bool connection_hung_up(const struct http_connection *);
-/* Counts what the handler holds now; false: it is much, and all together hold too much, not this one alone. */
+/* Counts what the handler holds now. False: it is much, and all together hold too much, not this one alone. */
 bool connection_may_hold(struct http_connection *, uint64_t bytes);
 
 /* Answers; each sets `replied` and `result`. */

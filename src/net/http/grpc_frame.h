@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to http: how messages lie in the body of a gRPC call. */
+/* Private to http: framing of messages in the body of a gRPC call. */
 #ifndef WEFT_HTTP_GRPC_FRAME_H
 #define WEFT_HTTP_GRPC_FRAME_H
 
@@ -10,12 +10,13 @@
 
 enum { GRPC_HEAD_BYTES = 5 };
 
-/* What its first bytes say of a message, that many bytes at least are there. 0, or why it is refused. */
+/* Parses the first GRPC_HEAD_BYTES of a message. Returns 0, or the status of its refusal. *n: bytes of the message. */
 enum grpc_status grpc_frame_head(const void *body, bool gzip, size_t most_bytes, size_t *n, struct err *e);
-/* The one message of a whole body, unpacked into `unpacked` if need be. `gzip`: that is what compressed ones are in. */
+/* Returns the one message of a complete body in the call, decompressed into `unpacked` if need be. `gzip`: the encoding
+ * of compressed messages. */
 enum grpc_status grpc_frame_message(const void *body, size_t n, bool gzip, size_t most_bytes, struct text *unpacked,
     struct grpc_call *, struct err *e);
-/* What a header may hold: all else becomes %XX. */
+/* Appends a header's value; characters that it may not have become %XX. */
 void grpc_write_percent(struct text *, const char *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to http: the parts of the gRPC server. */
+/* Private to http: parts of the gRPC server. */
 #ifndef WEFT_HTTP_GRPC_PARTS_H
 #define WEFT_HTTP_GRPC_PARTS_H
 
@@ -14,10 +14,10 @@ enum { GRPC_READ_BYTES = 64 << 10 };
 struct nghttp2_session;
 struct grpc_connection;
 
-/* A whole call, on its way to the handler and back. */
+/* Complete call, on its way to the handler and back. */
 struct grpc_work {
     struct grpc_work *next;
-    struct grpc_stream *stream;      /* NULL: it was given up. Only in the thread of the connections */
+    struct grpc_stream *stream;      /* NULL: given up. Only used in the thread of the connections */
     atomic_bool given_up;
     char *path;
     struct text body;
@@ -34,16 +34,16 @@ struct grpc_server {
     int listen_fd, epoll_fd, event_fd;
     pthread_t thread;
     VEC(pthread_t) workers;
-    /* of the thread of the connections */
+    /* used in the thread of the connections only */
     struct grpc_connection *first;
     unsigned connections;
-    bool deaf;                       /* no file is left for another connection */
-    uint8_t in[GRPC_READ_BYTES];     /* what is read at once */
+    bool deaf;                       /* no descriptor is left for another connection */
+    uint8_t in[GRPC_READ_BYTES];     /* buffer of one read */
     atomic_uint_least64_t bodies_bytes;
     pthread_mutex_t lock;            /* guards all below */
     pthread_cond_t change;
     struct grpc_work *queue, **queue_end, *done;
-    unsigned in_work;                /* queued, running, or done and not yet taken back */
+    unsigned in_work;                /* queued, running, or done and not yet collected */
     bool stop, stop_workers;
 };
 
@@ -53,28 +53,28 @@ struct grpc_connection {
     struct nghttp2_session *session;
     struct grpc_wire wire;
     struct grpc_stream *first;
-    struct text out;                 /* what the socket does not take yet, from `sent` on */
+    struct text out;                 /* bytes that the socket has not accepted yet, from `sent` on */
     size_t sent;
     unsigned streams;
-    bool begun, ending;              /* the first frame of HTTP/2 came; it closes once all is sent */
-    bool has_answers;                /* to send */
-    int64_t used_ns;                 /* of the last call, or the begin */
-    int64_t stuck_ns;                /* since when nothing could be sent; 0: it can */
-    uint32_t events;                 /* that epoll looks for */
+    bool begun, ending;              /* begun: the first frame of HTTP/2 arrived; ending: closes once all is sent */
+    bool has_answers;                /* answers are to be sent */
+    int64_t used_ns;                 /* time of the last call, or of the begin */
+    int64_t stuck_ns;                /* begin of the time in which nothing could be sent; 0: none */
+    uint32_t events;                 /* watched by epoll */
 };
 
 struct grpc_connection *grpc_connection_new(struct grpc_server *, int fd);
 void grpc_connection_free(struct grpc_connection *);
-/* Reads, does and sends what can be. False: it is over. */
+/* Reads, processes and sends what is possible. False: the connection is over. */
 bool grpc_connection_run(struct grpc_connection *);
-/* Ends calls that come too slowly. False: it is over itself. */
+/* Ends slow calls. False: the connection itself is over. */
 bool grpc_connection_look(struct grpc_connection *, int64_t now_ns);
-/* Takes no more calls. */
+/* Refuses further calls. */
 void grpc_connection_end(struct grpc_connection *);
-/* The answer to a call, whose stream is still there. */
+/* Sends the answer to a call whose stream still exists. */
 void grpc_connection_answer(struct grpc_work *);
 
-/* Hands the call to the handlers; false: there are too many. */
+/* Passes the call to the handlers; false: too many wait. */
 bool grpc_work_queue(struct grpc_server *, struct grpc_work *);
 void grpc_work_free(struct grpc_server *, struct grpc_work *);
 

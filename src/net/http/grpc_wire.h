@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to http: the bytes of a gRPC connection, in the clear or by TLS; never blocks. */
+/* Private to http: bytes of a gRPC connection, in the clear or over TLS; never blocks. */
 #ifndef WEFT_HTTP_GRPC_WIRE_H
 #define WEFT_HTTP_GRPC_WIRE_H
 
@@ -15,11 +15,12 @@ void grpc_tls_free(struct grpc_tls *);
 struct grpc_wire { int fd; void *session; bool shaken, half_sent, wants_write; };
 int grpc_wire_open(struct grpc_wire *, int fd, struct grpc_tls *);
 void grpc_wire_close(struct grpc_wire *);
-/* The greeting of TLS. 1: done; 0: not yet (wants_write: it waits for that); -1: it failed. */
+/* TLS handshake. 1: done; 0: not yet (wants_write: it waits for writing); -1: failed. */
 int grpc_wire_shake(struct grpc_wire *);
-/* How many bytes; 0: none now; -1: it is over. After 0, the same bytes are written again, or more behind them. */
+/* Returns the number of bytes; 0: none now; -1: the connection is over. After 0, write the same bytes again, with or
+ * without more behind them. */
 long grpc_wire_read(struct grpc_wire *, void *out, size_t n);
-/* Is there more to read that epoll does not see? */
+/* True: there is more to read that epoll does not report. */
 bool grpc_wire_pending(struct grpc_wire *);
 long grpc_wire_write(struct grpc_wire *, const void *data, size_t n);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to http: gzip in one go, and what was packed piece by piece. */
+/* Private to http: gzip at once, and reading of compressed data piece by piece. */
 #ifndef WEFT_HTTP_GZIP_H
 #define WEFT_HTTP_GZIP_H
 
@@ -9,21 +9,21 @@
 #include "base/err.h"
 #include "base/text.h"
 
-/* Compressors at rest: each is a quarter of a megabyte, which costs a small answer more to get and clear than to
- * compress. Used by any thread. */
+/* Idle compressors. Each is a quarter of a megabyte; to allocate and clear it costs more than to compress a small
+ * answer. Thread-safe. */
 struct gzip_packers;
-struct gzip_packers *gzip_packers_new(size_t most); /* at rest at once */
+struct gzip_packers *gzip_packers_new(size_t most); /* most: idle ones */
 void gzip_packers_free(struct gzip_packers *);
-/* False: not worth it; out is empty then. */
+/* Compresses. False: not worth while; `out` is then empty. */
 bool gzip_pack(struct gzip_packers *, const void *data, size_t n, struct text *out);
-/* What was packed, piece by piece as it was before. */
+/* Reader of compressed data: returns the original piece by piece. */
 struct gzip_reader;
-struct gzip_reader *gzip_reader_new(struct text *packed); /* takes it over, and empties it; NULL without memory */
-/* Up to so many bytes more; 0 at the end, or where it is damaged. */
+struct gzip_reader *gzip_reader_new(struct text *packed); /* takes over `packed` and empties it; NULL: no memory */
+/* Returns the number of bytes read, up to `most`; 0 at the end, or at damage. */
 size_t gzip_read(struct gzip_reader *, char *out, size_t most);
 void gzip_reader_free(struct gzip_reader *);
 bool gzip_unpack(const void *data, size_t n, struct text *out);
-/* ERR_LIMIT: it has more than so many bytes; ERR_FORMAT: it is damaged. */
+/* ERR_LIMIT: more than most_bytes; ERR_FORMAT: damaged. */
 int gzip_unpack_most(const void *data, size_t n, size_t most_bytes, struct text *out, struct err *e);
 
 #endif

@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Uploads have a lane of their own, and few places: each may keep the disk busy for minutes. Few may wait, too: each
- * has its archive on the disk. */
+/* Uploads have a lane of their own with few places, since each may keep the disk busy for minutes. Few may wait, since
+ * each already has its archive on the disk. */
 enum lane { LANE_LARGE, LANE_SMALL, LANE_UPLOADS, LANES };
 
 struct lanes {
@@ -19,16 +19,16 @@ struct lanes {
     } of[LANES];
 };
 
-/* most: places of the first lane; the others follow from it. */
+/* most: places of LANE_LARGE; the others follow from it. */
 void lanes_init(struct lanes *, unsigned most);
 void lanes_fini(struct lanes *);
-/* LEFT: has_left has returned true, which uploads are asked while they wait; handlers of other lanes have little to do
- * for a client that has left. FULL: too many wait already. */
+/* LEFT: has_left returned true; only waiting uploads call it, since handlers of other lanes have little to do for a
+ * client that left. FULL: too many wait already. */
 enum lane_entry { LANE_ENTERED, LANE_STOPS, LANE_LEFT, LANE_FULL };
 /* Waits for a place. */
 enum lane_entry lanes_take(struct lanes *, enum lane, bool (*has_left)(void *arg), void *arg);
 void lanes_leave(struct lanes *, enum lane);
-/* Handlers that run, in all lanes. */
+/* Number of running handlers, in all lanes. */
 unsigned lanes_running(struct lanes *);
 /* Ends all waiting. */
 void lanes_stop(struct lanes *);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to http: a socket that listens. */
+/* Private to http: listening socket. */
 #ifndef WEFT_HTTP_LISTEN_H
 #define WEFT_HTTP_LISTEN_H
 
@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 
-/* listen_at: "ADDRESS:PORT", port 0: any free one. `address` becomes the URL under which it can be reached. */
+/* Listens. listen_at: "ADDRESS:PORT"; port 0: any free one. `address` receives the URL. */
 int listen_on(const char *listen_at, char *address, size_t n, bool tls, int *fd, struct err *);
 
 #endif
