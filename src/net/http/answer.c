@@ -15,7 +15,7 @@ enum {
     SMALL_HELD = 1 << 20,
     WORTH_PACKING = 1 << 20,
     READ_BLOCK = 64 << 10,
-    READER_BYTES = READ_BLOCK + (48 << 10) /* with what zlib takes to unpack */
+    READER_BYTES = READ_BLOCK + (48 << 10) /* including zlib's memory for decompression */
 };
 
 const char *connection_header(const struct http_connection *c, const char *name)
@@ -29,7 +29,7 @@ void connection_awaits(struct http_connection *c, uint64_t bytes)
         peer_awaits(c->server->peers, c->peer, bytes);
 }
 
-/* How long the question waited for others, and how long the answer took, as browsers and proxies show it. */
+/* Adds the time that the question waited for others, and the time of the answer, as browsers and proxies show them. */
 static void add_times(const struct http_connection *c, struct MHD_Response *r)
 {
     if (!c->asked_ns)
@@ -41,7 +41,7 @@ static void add_times(const struct http_connection *c, struct MHD_Response *r)
     MHD_add_response_header(r, "Server-Timing", value);
 }
 
-/* `r` NULL: there was no memory for it, and the connection ends. */
+/* `r` NULL: there was no memory for it; the connection ends. */
 static void send_response(struct http_connection *c, int status, const char *type, struct MHD_Response *r)
 {
     const char *origin = page_allowed_origin(connection_header(c, "Origin"), c->server->o.origins);
@@ -84,7 +84,7 @@ void http_header(struct http_request *q, const char *name, const char *value)
     }
 }
 
-/* Of what stays. */
+/* Response from data that stay valid. */
 static struct MHD_Response *response_of(const void *data, size_t n)
 {
     struct MHD_Response *r;
@@ -101,7 +101,7 @@ static void end_text(void *text)
     free(text);
 }
 
-/* Of a text, which is the response's then. */
+/* Response that takes over a text. */
 static struct MHD_Response *response_of_text(struct text *body)
 {
     struct text *own = mem_alloc(sizeof *own);
@@ -120,7 +120,7 @@ static struct MHD_Response *response_of_text(struct text *body)
 static ssize_t read_packed(void *reader, uint64_t pos, char *out, size_t most)
 {
     size_t n = gzip_read(reader, out, most);
-    return n ? (ssize_t)n : MHD_CONTENT_READER_END_WITH_ERROR; /* nobody asks beyond the end */
+    return n ? (ssize_t)n : MHD_CONTENT_READER_END_WITH_ERROR; /* callers never read beyond the end */
 }
 
 static void end_packed(void *reader)
@@ -128,7 +128,7 @@ static void end_packed(void *reader)
     gzip_reader_free(reader);
 }
 
-/* Of n bytes that were packed, which the client gets as they were. Takes the text over. */
+/* Response of n bytes from compressed data: the client receives them decompressed. Takes over the text. */
 static struct MHD_Response *response_of_packed(size_t n, struct text *packed)
 {
     struct gzip_reader *reader;
@@ -149,7 +149,7 @@ static struct MHD_Response *response_of_packed(size_t n, struct text *packed)
     return r;
 }
 
-/* 503 with a text of the program, for which nothing is allocated here. */
+/* Sends 503 with a constant text, for which nothing is allocated here. */
 static void send_busy(struct http_connection *c, const char *why)
 {
     c->headers[0].name = MHD_HTTP_HEADER_RETRY_AFTER;
@@ -166,7 +166,7 @@ void connection_lacks_memory(struct http_connection *c)
         "\"detail\":\"Try again, or ask for less at once; or give the server more memory\"}");
 }
 
-/* What was packed got room for all that it may have become. */
+/* Moves compressed data that fill less than half of their buffer to a fitting one. */
 static void fit(struct text *packed)
 {
     struct text own = {.fd = -1};
@@ -185,8 +185,9 @@ static bool pack(struct http_connection *c, const struct text *body, struct text
     return true;
 }
 
-/* Answers wait in memory for slow readers. Once they fill a quarter of what they may, further large ones wait packed,
- * though the client wants them as they are: that takes as long as making them, and several times as many can wait. */
+/* Compresses a large answer that the client wants uncompressed, if a quarter of the limit for waiting answers is used.
+ * Answers wait in memory for slow readers. Compression takes as long as making the answer, but several times as many
+ * answers can wait. */
 static bool waits_packed(struct http_connection *c, const struct text *body, struct text *packed)
 {
     const struct http_server *s = c->server;
@@ -200,7 +201,7 @@ static bool waits_packed(struct http_connection *c, const struct text *body, str
     return false;
 }
 
-/* False: so much may wait, not more. */
+/* Counts an answer that waits for its reader. False: the limit is reached. */
 static bool may_wait(struct http_connection *c, uint64_t bytes, size_t n)
 {
     uint64_t others = atomic_fetch_add(&c->server->waiting_bytes, bytes);
@@ -315,7 +316,6 @@ void http_query_each(
     MHD_get_connection_values(q->connection->mhd, MHD_GET_ARGUMENT_KIND, take_value, &each);
 }
 
-/* Counts what the handler holds now; false: it is much, and all together hold too much, not this one alone. */
 bool connection_may_hold(struct http_connection *c, uint64_t bytes)
 {
     struct http_server *s = c->server;

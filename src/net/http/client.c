@@ -32,29 +32,29 @@ enum {
 struct http_client {
     struct gzip_packers *packers;
     CURLM *multi;
-    int epoll, wake; /* sockets of requests, and an eventfd: who only asked all of them anew */
-    int64_t due_ns;  /* when curl wants to be called, whatever comes; INT64_MAX: not at all */
+    int epoll, wake; /* epoll of the requests' sockets and of `wake`, an eventfd; nothing polls all of them again */
+    int64_t due_ns;  /* time at which curl must be called in any case; INT64_MAX: none */
     CURL *at_rest[AT_REST];
-    size_t n_at_rest; /* making one costs a third of a small request */
+    size_t n_at_rest; /* creating one costs a third of a small request */
     pthread_t thread;
     uint64_t max_held_bytes;
     atomic_uint_least64_t held;
     pthread_mutex_t lock;                  /* guards all below, and what gathers count */
-    struct http_fetch *queue, **queue_end; /* to be begun */
-    struct http_gather *cancelled;         /* whose requests are to be given up */
+    struct http_fetch *queue, **queue_end; /* requests to be started */
+    struct http_gather *cancelled;         /* gathers whose requests are to be cancelled */
     bool stopping;
 };
 
-/* ---- one request, in the client's thread ---- */
+/* ---- requests, in the client's thread ---- */
 
-/* Room that nothing has come into takes no memory. */
+/* Memory of a body. Allocated space that was never written takes no memory. */
 static uint64_t holds(const struct text *body)
 {
     size_t came = (body->n / COUNTED_STEP + 1) * COUNTED_STEP;
     return came < body->cap ? came : body->cap;
 }
 
-/* Counts what an answer holds; where all together hold too much, and not this one alone, it fails. */
+/* Counts what an answer holds. It fails if all answers together hold too much, and not this one alone. */
 static void hold(struct http_client *c, struct http_fetch *f)
 {
     struct http_gather *g = f->gather;
@@ -79,8 +79,9 @@ static void drop_body(struct http_client *c, struct http_fetch *f)
     f->held = 0;
 }
 
-/* All of the answer at once, where it tells how much that is: copying it as it grows, and memory of which half is not
- * needed, cost more than what it takes to receive it. Who only says so gets no more than eight times what he sent. */
+/* Space to allocate: the whole answer, if its length is given. Copying a growing answer, and memory of which half is
+ * unused, cost more than receiving it. A server that only claims a length gets no more than eight times what it has
+ * sent. */
 static size_t next_room(const struct http_fetch *f, size_t n)
 {
     curl_off_t told = -1;
@@ -92,7 +93,7 @@ static size_t next_room(const struct http_fetch *f, size_t n)
     return (whole > need ? whole : need) - f->body.n;
 }
 
-/* For so many bytes more, and a terminator. */
+/* Allocates space for n more bytes and a terminator. */
 static bool make_room(struct http_fetch *f, size_t n)
 {
     return f->body.cap - f->body.n > n || text_try_grow(&f->body, next_room(f, n)) || text_try_grow(&f->body, n + 1);
@@ -115,7 +116,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *fetch)
         hold(f->gather->client, f);
     }
     if (f->error.code)
-        drop_body(f->gather->client, f); /* at once, so that others may go on */
+        drop_body(f->gather->client, f); /* freed at once, so that others can continue */
     return f->error.code ? 0 : n;
 }
 
@@ -140,7 +141,7 @@ static void set_question(struct http_fetch *f, CURL *easy)
         text_fini(&type);
         if (packed)
             add_header(&headers, "Content-Encoding: gzip");
-        add_header(&headers, "Expect:"); /* a round for nothing */
+        add_header(&headers, "Expect:"); /* avoids a useless round trip */
     }
     if (f->token) {
         struct text line = {.fd = -1};
@@ -167,7 +168,7 @@ static CURL *make_easy(struct http_fetch *f)
     curl_easy_setopt(easy, CURLOPT_PRIVATE, f);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* and later */
+    curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* least version */
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
     curl_easy_setopt(easy, CURLOPT_URL, f->url);
@@ -185,12 +186,12 @@ static CURL *make_easy(struct http_fetch *f)
     return easy;
 }
 
-/* What went wrong, in words for who runs the coordinator. */
+/* Sets the error's text, for the operator of the coordinator. */
 static void explain(struct http_fetch *f, CURLcode rc)
 {
     long ms = (long)(f->answer_ms ? f->answer_ms : ANSWER_MS);
     if (f->error.code)
-        return; /* its own limits ended it */
+        return; /* ended by its own limits */
     switch (rc) {
     case CURLE_OPERATION_TIMEDOUT:
         err_set(&f->error, ERR_TIMEOUT, "no answer in %ld.%ld s", ms / 1000, ms % 1000 / 100);
@@ -215,7 +216,7 @@ static void end_easy(struct http_client *c, CURL *easy)
     }
 }
 
-/* Lets the request go; it may be gone at once. */
+/* Releases the request; its owner may free it at once. */
 static void finish(struct http_client *c, struct http_fetch *f)
 {
     struct http_gather *g = f->gather;
@@ -227,11 +228,11 @@ static void finish(struct http_client *c, struct http_fetch *f)
         f->easy = f->headers = NULL;
     }
     if (f->error.code)
-        drop_body(c, f); /* half an answer is none */
+        drop_body(c, f); /* a truncated answer is not used */
     pthread_mutex_lock(&c->lock);
     atomic_store(&f->done, true);
     if (!--g->pending)
-        pthread_cond_signal(&g->changed); /* nobody waits for less */
+        pthread_cond_signal(&g->changed); /* waiters wait for the last one */
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -297,7 +298,7 @@ static void give_up(struct http_client *c, struct http_gather *g)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Takes what others asked for; false: the client stops. */
+/* Starts queued requests and cancels gathers; false: the client stops. */
 static bool take_orders(struct http_client *c)
 {
     pthread_mutex_lock(&c->lock);
@@ -325,7 +326,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *client, void 
     struct epoll_event e = {
         .events = (what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0), .data.fd = fd};
     if (what == CURL_POLL_REMOVE) {
-        epoll_ctl(c->epoll, EPOLL_CTL_DEL, fd, NULL); /* not there any more if it was closed */
+        epoll_ctl(c->epoll, EPOLL_CTL_DEL, fd, NULL); /* fails if the socket was closed */
         return 0;
     }
     int rc = epoll_ctl(c->epoll, is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &e);
@@ -340,7 +341,7 @@ static int on_timer(CURLM *multi, long ms, void *client)
     return 0;
 }
 
-/* Until something comes, or is due; curl looks at what that is about, and not at all that is under way. */
+/* Waits for events or the next deadline. curl checks only the sockets concerned, not all open requests. */
 static void wait_for_sockets(struct http_client *c)
 {
     struct epoll_event e[EVENTS];
@@ -381,7 +382,7 @@ static void wake(struct http_client *c)
     eventfd_write(c->wake, 1);
 }
 
-/* Of one whose thread does not run. */
+/* Frees a client whose thread does not run. */
 static void free_client(struct http_client *c)
 {
     while (c->n_at_rest)
@@ -414,7 +415,7 @@ int http_client_start(const struct http_client_options *o, struct http_client **
 {
     struct http_client *c = mem_zalloc(sizeof *c);
     static pthread_mutex_t global = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&global); /* curl_global_init is for one thread at a time */
+    pthread_mutex_lock(&global); /* curl_global_init is not thread-safe */
     CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
     pthread_mutex_unlock(&global);
     pthread_mutex_init(&c->lock, NULL);
@@ -461,7 +462,7 @@ void http_gather_add(struct http_gather *g, struct http_fetch *f)
     f->gather = g;
     f->body.fd = f->packed.fd = f->connection = -1;
     pthread_mutex_lock(&c->lock);
-    bool asleep = !c->queue; /* else it was woken, and has not looked yet */
+    bool asleep = !c->queue; /* queue not empty: the thread is woken already, and has not looked yet */
     f->next = g->first;
     g->first = f;
     g->pending++;
@@ -489,7 +490,7 @@ void http_gather_end(struct http_gather *g)
     struct http_client *c = g->client;
     pthread_mutex_lock(&c->lock);
     if (g->pending) {
-        g->pending++; /* so that it stays until the client has gone through it */
+        g->pending++; /* keeps the gather until the client's thread has handled it */
         atomic_store(&g->cancelled, true);
         g->next_cancelled = c->cancelled;
         c->cancelled = g;
@@ -510,5 +511,5 @@ void http_gather_end(struct http_gather *g)
 bool http_connection_lives(int connection)
 {
     struct pollfd p = {.fd = connection, .events = POLLRDHUP};
-    return poll(&p, 1, 0) == 0; /* interrupted: as well as ended, which is the safe side */
+    return poll(&p, 1, 0) == 0; /* interrupted: counts as ended, to be safe */
 }

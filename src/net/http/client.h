@@ -33,7 +33,7 @@ struct http_fetch {
     const char *url;               /* http or https; redirections are not followed, proxies not used */
     const char *json;              /* body to send; NULL: none */
     size_t json_bytes;
-    const char *type;              /* its content type, if not JSON; or NULL */
+    const char *type;              /* content type of the body, if not JSON; or NULL */
     bool packs;                    /* compress the body with gzip if that is worth while */
     const char *token;             /* sent as Authorization: Bearer; NULL: none */
     const char *header;            /* additional header of the request, "Via: 1.1 name"; NULL: none */
@@ -52,15 +52,15 @@ struct http_fetch {
     atomic_bool done;
     struct err error;              /* code 0: there is an answer, with any status */
     int status;
-    long retry_after_s;            /* from its header, also if that is a date; 0: none */
-    char warning[512];             /* its header Warning, perhaps truncated; "": none */
+    long retry_after_s;            /* value of Retry-After, also if that is a date; 0: none */
+    char warning[512];             /* value of Warning, perhaps truncated; "": none */
     bool by_kept;                  /* the answer arrived by a connection of an earlier request */
     int connection;                /* held connection; -1: none, or ended. A caller that sets it to -1 must close it */
     struct text body;              /* counted as held until the gather ends, even if the caller frees it */
 
     /* Private to the client. */
     struct http_gather *gather;
-    struct http_fetch *next;       /* of the gather */
+    struct http_fetch *next;       /* list of the gather */
     struct http_fetch *next_queued;
     void *easy, *headers;
     struct text packed;
@@ -75,7 +75,7 @@ struct http_gather {
     unsigned pending;
     atomic_bool cancelled;
     atomic_uint_least64_t held;    /* bytes of its answers so far */
-    uint64_t most_held;            /* once it has ended: the most bytes that its answers held */
+    uint64_t most_held;            /* peak of `held`; valid once it has ended */
     struct http_gather *next_cancelled;
 };
 void http_gather_begin(struct http_gather *, struct http_client *);

@@ -25,9 +25,9 @@ struct http_server {
     char address[300];
     atomic_bool stopping;
     struct lanes lanes;
-    atomic_uint_least64_t waiting_bytes; /* of answers being sent */
-    atomic_uint_least64_t held_bytes;    /* by handlers */
-    atomic_uint_least64_t body_bytes;    /* of bodies in memory */
+    atomic_uint_least64_t waiting_bytes; /* answers being sent */
+    atomic_uint_least64_t held_bytes;    /* memory of handlers */
+    atomic_uint_least64_t body_bytes;    /* bodies in memory */
 };
 
 /* Request on its connection, from its first header to the end of its answer. */
@@ -44,17 +44,17 @@ struct http_connection {
     uint64_t received;
     int refused; /* status decided before the body is read; 0: none */
     const char *why; /* reason of `refused`; NULL: the usual one */
-    bool closes;     /* nothing more is read on its connection */
+    bool closes;     /* connection closes: nothing more is read on it */
     bool replied;
     bool lacked;            /* the handler was told to end because memory is short */
     bool was_gone;          /* the handler was told to end, for any reason */
     int64_t asked_ns;       /* monotonic: all of the question has arrived; 0: not yet */
     int64_t begun_ns;       /* monotonic: the wait for others is over; 0: it waits */
     int64_t deadline_ns;    /* monotonic; 0: the handler does not run yet */
-    uint64_t answer_bytes;  /* to be read by the client */
-    uint64_t waiting_bytes; /* of its answer, in memory of its own */
-    uint64_t held_bytes;    /* of its handler, as last counted */
-    uint64_t body_bytes;    /* of its body, likewise */
+    uint64_t answer_bytes;  /* size for the client to read */
+    uint64_t waiting_bytes; /* part of its answer in memory of its own */
+    uint64_t held_bytes;    /* memory of its handler, as last counted */
+    uint64_t body_bytes;    /* memory of its body, as last counted */
     enum MHD_Result result;
     struct {
         const char *name, *value;

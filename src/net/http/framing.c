@@ -3,16 +3,16 @@
 
 #include <stddef.h>
 
-/* More than the library's buffer has: what lies farther away is not in it. */
+/* Size that the library's buffer does not reach: what lies farther away is not in it. */
 enum { BUFFER_BYTES = 64 << 10 };
 
-/* The line of a chunk's size stands right before `piece`, and either at the buffer's begin, or behind the line end of
- * the chunk before. */
+/* True: the line with the chunk's size stands right before `piece`. It begins at the buffer's begin, or behind the line
+ * end of the chunk before. */
 static bool is_framed(const struct framing *f, const char *piece)
 {
     const char *line = piece - 2;
     if (line < f->head_end || piece[-1] != '\n')
-        return true; /* not what it is taken for */
+        return true; /* line of another kind */
     if (*line != '\r')
         return false;
     while (line > f->head_end && line[-1] != '\n')
@@ -25,7 +25,7 @@ static bool is_framed(const struct framing *f, const char *piece)
 
 bool framing_take(struct framing *f, const char *piece, unsigned long n)
 {
-    /* A piece at the buffer's begin continues a chunk, or its line is gone. */
+    /* A piece at the buffer's begin continues a chunk, or its line is no longer there. */
     bool shows_line = f->head_end && piece > f->head_end && piece - f->head_end < BUFFER_BYTES;
     bool sound = !shows_line || is_framed(f, piece);
     f->last_end = piece + n;

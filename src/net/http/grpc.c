@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The gRPC server: start, stop, the thread of the connections, and those that run the handler. */
+/* gRPC server: start, stop, the thread of the connections, and the threads that run the handler. */
 #include "http/grpc.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ static void run_work(struct grpc_server *g, struct grpc_work *w)
 static void wake(struct grpc_server *g)
 {
     ssize_t n = write(g->event_fd, &(uint64_t){1}, sizeof(uint64_t));
-    (void)n; /* it only fails when the thread will look anyway */
+    (void)n; /* fails only if the thread will look anyway */
 }
 
 static void *work(void *arg)
@@ -103,12 +103,12 @@ static void drop(struct grpc_server *g, struct grpc_connection *c)
     if (c->next)
         c->next->previous = c->previous;
     g->connections--;
-    /* A child that somebody forked may have the socket, too: closing it here alone would not end its events. */
+    /* Removal from epoll. A forked child may have the socket, too; closing it here alone would not end its events. */
     epoll_ctl(g->epoll_fd, EPOLL_CTL_DEL, c->wire.fd, NULL);
     grpc_connection_free(c);
 }
 
-/* What epoll looks for follows from what waits. */
+/* Sets the events that epoll watches, from what the connection waits for. */
 static void watch(struct grpc_connection *c)
 {
     bool writes = c->sent < c->out.n || c->wire.wants_write;
@@ -128,7 +128,7 @@ static void run(struct grpc_server *g, struct grpc_connection *c)
         drop(g, c);
 }
 
-/* The one that has had no call for longest. */
+/* Drops the connection that has had no call for longest. */
 static bool drop_idlest(struct grpc_server *g)
 {
     struct grpc_connection *idlest = NULL;
@@ -215,7 +215,7 @@ static void look(struct grpc_server *g)
     }
 }
 
-/* True: all is answered and sent. */
+/* True: all calls are answered, and the answers sent. */
 static bool is_quiet(struct grpc_server *g)
 {
     pthread_mutex_lock(&g->lock);
@@ -261,7 +261,7 @@ static void *serve(void *arg)
             else
                 run(g, events[i].data.ptr);
         }
-        /* Last, since these may end connections of which events speak. */
+        /* Last, since these may free connections to which other events refer. */
         if (answers)
             take_answers(g);
         if (calls && !until)

@@ -37,7 +37,7 @@ struct grpc_server {
     /* used in the thread of the connections only */
     struct grpc_connection *first;
     unsigned connections;
-    bool deaf;                       /* no descriptor is left for another connection */
+    bool deaf;                       /* descriptors are used up: the listening socket is not watched */
     uint8_t in[GRPC_READ_BYTES];     /* buffer of one read */
     atomic_uint_least64_t bodies_bytes;
     pthread_mutex_t lock;            /* guards all below */

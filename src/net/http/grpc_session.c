@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* HTTP/2 of one connection of the gRPC server: streams, what is refused of them, answers. */
+/* HTTP/2 on a connection of the gRPC server: streams, their refusals, answers. */
 #include <nghttp2/nghttp2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static nghttp2_nv field(const char *name, const char *value)
     return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value), NGHTTP2_NV_FLAG_NONE};
 }
 
-/* grpc-status and what goes with it; the texts are copied by nghttp2. */
+/* grpc-status and related fields; nghttp2 copies the texts. */
 struct trailer {
     char status[12], retry[12];
     struct text why;
@@ -121,7 +121,7 @@ static void refuse(struct grpc_stream *s, enum grpc_status status, const char *w
     answer(s, &call);
 }
 
-/* To what is no gRPC at all. */
+/* Refuses a request that is not gRPC at all. */
 static void refuse_plainly(struct grpc_stream *s, const char *status)
 {
     const nghttp2_nv v[] = {field(":status", status)};
@@ -288,7 +288,7 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
     return 0;
 }
 
-/* Who was answered before all of the question came need not send the rest. */
+/* Resets a stream that was answered before all of the question arrived: the client need not send the rest. */
 static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void *connection)
 {
     struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
@@ -365,7 +365,7 @@ void grpc_connection_free(struct grpc_connection *c)
     free(c);
 }
 
-/* False: it is over. */
+/* False: the connection is over. */
 static bool flush(struct grpc_connection *c)
 {
     for (;;) {
@@ -396,7 +396,7 @@ bool grpc_connection_run(struct grpc_connection *c)
         return !shaken;
     if (!flush(c))
         return false;
-    /* Who does not read its answers is not read either. */
+    /* Reading stops for a client that does not read its answers. */
     for (unsigned i = 0; c->sent == c->out.n && (i < READS_AT_ONCE || grpc_wire_pending(&c->wire)); i++) {
         long n = grpc_wire_read(&c->wire, in, GRPC_READ_BYTES);
         if (n < 0)
@@ -404,7 +404,7 @@ bool grpc_connection_run(struct grpc_connection *c)
         if (!n)
             break;
         if (nghttp2_session_mem_recv(c->session, in, (size_t)n) < 0) {
-            flush(c); /* says why */
+            flush(c); /* sends the reason */
             return false;
         }
         if (!flush(c))

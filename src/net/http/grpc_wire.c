@@ -105,7 +105,8 @@ long grpc_wire_write(struct grpc_wire *w, const void *data, size_t n)
 {
     ssize_t rc;
     if (w->session) {
-        /* What gnutls has sealed and could not send it keeps: it is asked for that, not given it again. */
+        /* gnutls keeps a record that it has encrypted and could not send: it is asked to send that, not given the data
+         * again. */
         rc = w->half_sent ? gnutls_record_send(w->session, NULL, 0) : gnutls_record_send(w->session, data, n);
         w->half_sent = rc == GNUTLS_E_AGAIN || rc == GNUTLS_E_INTERRUPTED;
         return told(rc, w->half_sent);

@@ -7,7 +7,7 @@
 
 #include "http/http.h"
 
-/* Level 1: answers are numbers in sequence, which shrink seven times even so; time matters more. */
+/* Level 1: speed matters more. Answers are numbers in sequence, which even so shrink to a seventh. */
 enum { LEVEL = 1, GZIP_WINDOW = 15 + 16, MEMORY = 8 };
 
 struct gzip_packers {
@@ -39,7 +39,7 @@ void gzip_packers_free(struct gzip_packers *p)
     free(p);
 }
 
-/* One at rest, or a new one; NULL without memory. */
+/* Returns an idle stream, or a new one; NULL: no memory. */
 static z_stream *take(struct gzip_packers *p)
 {
     pthread_mutex_lock(&p->lock);
@@ -68,7 +68,7 @@ static void give_back(struct gzip_packers *p, z_stream *z)
         free_stream(z);
 }
 
-/* Room for all that it may become, where that is little; else for what it becomes as a rule, then for more. */
+/* Space for compression: the upper bound if that is small; else the usual result, then more. */
 static size_t room_to_pack(z_stream *z, size_t n, bool more)
 {
     enum { LITTLE = 256 << 10, SHRINKS = 6 };
@@ -83,7 +83,7 @@ bool gzip_pack(struct gzip_packers *p, const void *data, size_t n, struct text *
     int rc = Z_OK;
     z->next_in = (Bytef *)data;
     z->avail_in = (uInt)n;
-    /* What has become as large as it was is not worth it. */
+    /* Compression that saves nothing is not worth while. */
     for (bool more = false; rc == Z_OK && out->n < n; more = true) {
         size_t room = room_to_pack(z, n, more);
         if (!text_try_grow(out, room))
@@ -103,7 +103,7 @@ bool gzip_pack(struct gzip_packers *p, const void *data, size_t n, struct text *
 
 /* ---- unpacking ---- */
 
-/* Z_BUF_ERROR: beyond `most`. */
+/* Z_BUF_ERROR: more than `most` bytes. */
 static int unpack(const void *data, size_t n, size_t most, struct text *out)
 {
     z_stream z = {0};
@@ -120,11 +120,11 @@ static int unpack(const void *data, size_t n, size_t most, struct text *out)
         rc = inflate(&z, Z_NO_FLUSH);
         out->n += had - z.avail_out;
         if (rc == Z_STREAM_END && z.avail_in)
-            rc = inflateReset(&z); /* another member */
+            rc = inflateReset(&z); /* next member */
         if (out->n > most)
             rc = Z_BUF_ERROR;
         else if (rc == Z_BUF_ERROR || (rc == Z_OK && !z.avail_in && z.avail_out))
-            rc = Z_DATA_ERROR; /* it ends too early */
+            rc = Z_DATA_ERROR; /* the data end too early */
     }
     inflateEnd(&z);
     return rc;
@@ -158,7 +158,7 @@ size_t gzip_read(struct gzip_reader *r, char *out, size_t most)
     const uInt room = r->z.avail_out;
     int rc = Z_OK;
     while (rc == Z_OK && r->z.avail_out)
-        rc = inflate(&r->z, Z_NO_FLUSH); /* at the end, and after damage, it gives nothing more */
+        rc = inflate(&r->z, Z_NO_FLUSH); /* returns no more at the end, and after damage */
     return room - r->z.avail_out;
 }
 

@@ -12,7 +12,7 @@
 /* Idle compressors. Each is a quarter of a megabyte; to allocate and clear it costs more than to compress a small
  * answer. Thread-safe. */
 struct gzip_packers;
-struct gzip_packers *gzip_packers_new(size_t most); /* most: idle ones */
+struct gzip_packers *gzip_packers_new(size_t most); /* limit of idle ones */
 void gzip_packers_free(struct gzip_packers *);
 /* Compresses. False: not worth while; `out` is then empty. */
 bool gzip_pack(struct gzip_packers *, const void *data, size_t n, struct text *out);

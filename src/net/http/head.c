@@ -6,16 +6,16 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- what headers say ---- */
+/* ---- checks of headers ---- */
 
 struct headers {
     unsigned hosts, lengths, codings;
     bool other_coding, odd_name, odd_value;
-    bool adrift;          /* a line does not begin where the one before must end */
-    const char *expected; /* where the next line begins */
+    bool adrift;          /* a line does not begin where the previous one must end */
+    const char *expected; /* begin of the next line */
 };
 
-/* RFC 9110, section 5.6.2 */
+/* Token of RFC 9110, section 5.6.2. */
 static bool is_token(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -55,11 +55,11 @@ static enum MHD_Result take_header(
     return MHD_YES;
 }
 
-/* ---- how lines end ---- */
+/* ---- checks of line ends ---- */
 
-/* libmicrohttpd 0.9.75 takes a bare LF for the end of a line, joins lines that are folded, and cuts values at a NUL,
- * without a word. It parses the head where it lies in one buffer, and puts a NUL in place of each CR and LF; so texts
- * that it hands out are as far apart as they were sent, and the head is as long as they are. Later versions look by
+/* libmicrohttpd 0.9.75 accepts a bare LF as the end of a line, joins folded lines, and cuts values at a NUL, without
+ * reporting it. It parses the head in place in one buffer, and replaces each CR and LF by a NUL. So the distances of
+ * the texts that it passes, and the size of the head, are as sent; this shows such lines. Later versions check by
  * themselves (MHD_OPTION_CLIENT_DISCIPLINE_LVL). */
 static bool is_in_one_buffer(void)
 {
@@ -74,7 +74,7 @@ static bool is_whole(
         h->expected + strlen("\r\n") == method + head->header_size;
 }
 
-/* ---- all of it ---- */
+/* ---- check of the whole head ---- */
 
 struct head_line head_line_of(const char *uri)
 {

@@ -66,7 +66,7 @@ struct http_request {
     const char *body;              /* terminated; "" without a body */
     size_t body_bytes;
     const char *body_file;         /* uploads: the file; removed afterwards, unless the handler renames it */
-    const char *content_type;      /* as the client states it; "" if it does not */
+    const char *content_type;      /* content type that the client states; "": none */
     bool only_asks;                /* sent by a page that may not change anything */
     struct arena *arena;           /* freed when the handler has returned */
     const struct text *making;     /* set by the handler, or NULL: answer being made, which counts as held */

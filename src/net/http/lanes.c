@@ -28,13 +28,13 @@ void lanes_fini(struct lanes *l)
         pthread_cond_destroy(&l->of[i].free_place);
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static bool is_taken(const struct lanes *l, enum lane lane)
 {
     return l->of[lane].running >= l->of[lane].most && !l->stopping;
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static enum lane_entry await_place(struct lanes *l, enum lane lane, bool (*has_left)(void *), void *arg)
 {
     bool left = false;

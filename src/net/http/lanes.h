@@ -19,7 +19,7 @@ struct lanes {
     } of[LANES];
 };
 
-/* most: places of LANE_LARGE; the others follow from it. */
+/* Initialises the lanes. `most`: places of LANE_LARGE; those of the others follow from it. */
 void lanes_init(struct lanes *, unsigned most);
 void lanes_fini(struct lanes *);
 /* LEFT: has_left returned true; only waiting uploads call it, since handlers of other lanes have little to do for a

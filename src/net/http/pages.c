@@ -8,8 +8,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* Pages of editors have these origins, which no site can have: VS Code's webviews, one each time; Theia as a program of
- * its own, and where it listens when it is started as its documentation says. */
+/* Origins of editors' pages, which no site can have: VS Code's webviews (a new one each time); Theia as an application,
+ * and at the address where it listens by its documentation. */
 static bool is_editor(const char *origin)
 {
     static const char webview[] = "vscode-webview://";
@@ -45,14 +45,14 @@ const char *page_allowed_origin(const char *origin, const char *const *origins)
     return is_named(origin, origins) ? origin : all_may_ask(origins) ? "*" : NULL;
 }
 
-/* A page of the server itself, maybe behind a proxy that speaks another scheme. */
+/* True: a page of the server itself, maybe behind a proxy with another scheme. */
 static bool is_own(const struct page_head *h)
 {
     const char *authority = strstr(h->origin, "://");
     return authority && h->host && !strcasecmp(authority + 3, h->host);
 }
 
-/* Somebody who follows a link to the viewer, or types its address. */
+/* True: the user follows a link to the viewer, or types its address. */
 static bool is_visit(const struct page_head *h)
 {
     return h->mode && !strcmp(h->mode, "navigate") && (!strcmp(h->method, "GET") || !strcmp(h->method, "HEAD"));
@@ -61,7 +61,7 @@ static bool is_visit(const struct page_head *h)
 enum page_rights page_rights(const struct page_head *h, const char *const *origins)
 {
     if (h->site && (!strcmp(h->site, "same-origin") || !strcmp(h->site, "none")))
-        return PAGE_ALL; /* the browser says so, whatever a proxy made of the host's name */
+        return PAGE_ALL; /* the browser states it, whatever a proxy did to the host's name */
     if (h->origin ? is_own(h) || is_named(h->origin, origins) : !h->site || is_visit(h))
         return PAGE_ALL;
     return all_may_ask(origins) ? PAGE_ASKS : PAGE_NONE;
@@ -94,7 +94,7 @@ static bool is_address(const char *name)
     return *name == '[' || inet_pton(AF_INET, name, address) == 1;
 }
 
-/* One dot at the end says that the name is complete. */
+/* True: the names are equal, except for a dot at the end (it marks a complete name). */
 static bool same_name(const char *a, const char *b, size_t n_b)
 {
     size_t n_a = strlen(a);
@@ -119,7 +119,7 @@ bool page_host_is_own(const char *host, const char *listen, const char *const *n
     return own;
 }
 
-/* Compares all bytes whatever they are, so that the time gives nothing of the token away. */
+/* Compares all bytes in any case, so that the time reveals nothing of the token. */
 static bool token_fits(const char *given, const char *token)
 {
     size_t n = strlen(token), m = strlen(given);

@@ -11,9 +11,9 @@
 struct page_head { const char *method, *host, *origin, *site /* Sec-Fetch-Site */, *mode /* Sec-Fetch-Mode */; };
 
 enum page_rights {
-    PAGE_NONE,               /* of another site that is not allowed */
-    PAGE_ASKS,               /* may read */
-    PAGE_ALL,                /* the server's own, no page at all, or of a named origin */
+    PAGE_NONE,               /* page of another site that is not allowed */
+    PAGE_ASKS,               /* page that may read */
+    PAGE_ALL,                /* page of the server itself, or of a named origin; or no page at all */
 };
 /* origins: as http_options.origins; NULL: none. */
 enum page_rights page_rights(const struct page_head *, const char *const *origins);

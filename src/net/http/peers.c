@@ -25,22 +25,23 @@ struct peers {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t stop, free_place;
     pthread_t thread;
-    bool runs, stopping;        /* the thread */
-    bool is_shut;               /* nobody is let in any more */
-    unsigned in, most, waiting; /* connections that are let in, their limit, and others with a request */
+    bool runs, stopping;        /* state of the thread */
+    bool is_shut;               /* door closed: no connection is admitted any more */
+    unsigned in, most, waiting; /* admitted connections, their limit, and others with a request */
     int64_t patience_ns;
     uint64_t slowest_bytes_per_s;
     struct peer all; /* ring */
 };
 
-/* The descriptor stays the connection's own: it is closed only after peers_remove, which needs the lock. */
+/* Closes overdue connections. Their descriptors stay valid: they are closed only after peers_remove, which needs the
+ * lock. */
 static void end_overdue(struct peers *p)
 {
     int64_t now = time_monotonic_ns();
     for (struct peer *i = p->all.next; i != &p->all; i = i->next)
         if (i->deadline_ns < now) {
             i->deadline_ns = INT64_MAX;
-            /* What the kernel still holds for the client is thrown away too. */
+            /* Data that the kernel still holds for the client are dropped, too. */
             setsockopt(i->fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
             shutdown(i->fd, SHUT_RDWR);
         }
@@ -69,7 +70,7 @@ struct peers *peers_new(unsigned most, unsigned patience_s, unsigned slowest_byt
     p->all.next = p->all.previous = &p->all;
     p->patience_ns = (int64_t)patience_s * 1000000000;
     p->slowest_bytes_per_s = slowest_bytes_per_s;
-    p->runs = !pthread_create(&p->thread, NULL, look, p); /* else only silence ends a connection */
+    p->runs = !pthread_create(&p->thread, NULL, look, p); /* failed: only the inactivity timeout ends a connection */
     return p;
 }
 
@@ -95,7 +96,7 @@ void peers_free(struct peers *p)
     free(p);
 }
 
-/* Nothing prolongs the time of those at the door. */
+/* Sets the deadline of an admitted connection. Nothing extends that of a connection at the door. */
 static void set_deadline(struct peers *p, struct peer *i, int64_t deadline_ns)
 {
     pthread_mutex_lock(&p->lock);
@@ -142,7 +143,7 @@ bool peer_hung_up(int fd)
     return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static void await_place(struct peers *p, const struct peer *i)
 {
     int64_t now = time_monotonic_ns(), end = now + p->patience_ns / 2;

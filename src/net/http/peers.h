@@ -14,9 +14,9 @@ enum { PEERS_AT_DOOR = 256, PEERS_WAITING = 192 };
 /* Open connections of a server, and the thread that closes overdue ones. */
 struct peers;
 struct peer;
-/* most: limit of admitted connections. */
+/* Limit of admitted connections: `most`. */
 struct peers *peers_new(unsigned most, unsigned patience_s, unsigned slowest_bytes_per_s);
-void peers_free(struct peers *); /* no connection may be left */
+void peers_free(struct peers *); /* precondition: no connection is left */
 /* Adds a connection, admitted if there is a place and nobody waits for one. */
 struct peer *peers_add(struct peers *, int fd);
 /* Admits the connection, whose request has arrived; waits for a place if all are taken. False: too many wait already,

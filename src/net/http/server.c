@@ -45,15 +45,15 @@ static bool authorised(const struct http_connection *c)
     return a && page_token_fits(a, o->token);
 }
 
-/* A page of another site may make a browser send requests here under a name that resolves to this machine (DNS
- * rebinding); the Host header betrays it. A page never has the token. */
+/* True: the Host header names this server. A page of another site may make a browser send requests here under a name
+ * that resolves to this machine (DNS rebinding); the Host header shows it. A page never has the token. */
 static bool host_fits(const struct http_connection *c, const char *host)
 {
     const struct http_options *o = &c->server->o;
     return o->token || page_host_is_own(host, o->listen, o->hosts);
 }
 
-/* What is refused of whom, by the head alone; 0: nothing. */
+/* Status of the refusal that follows from the head alone; 0: none. */
 static int refusal(struct http_connection *c, const char *method, const char *version, bool upload)
 {
     int malformed = head_refusal(c->mhd, method, version, &c->line, &c->why);
@@ -90,7 +90,7 @@ static void begin_upload(struct http_connection *c)
         c->request.body_file = path;
 }
 
-/* The first line of a request has come. */
+/* Called when the first line of a request has arrived. */
 static void *on_line(void *server, const char *uri, struct MHD_Connection *mhd)
 {
     mem_begin();
@@ -102,8 +102,8 @@ static void *on_line(void *server, const char *uri, struct MHD_Connection *mhd)
     return c;
 }
 
-/* Connections beyond the limit wait for a place, before anything is read of their bodies. What is answered at the door
- * is the only answer there. */
+/* Admits the connection. Those beyond the limit wait for a place before anything of their bodies is read. A request
+ * that is answered at the door is the only one of its connection. */
 static void let_in(struct http_connection *c)
 {
     struct peers *peers = c->server->peers;
@@ -173,7 +173,7 @@ static void refuse_body(struct http_connection *c, const char *why)
     free_body(c);
 }
 
-/* False: the client goes on sending what was refused long ago, and gets no answer. */
+/* False: the client keeps sending what was refused long ago, and gets no answer. */
 static bool take_body(struct http_connection *c, const char *data, size_t n)
 {
     const struct http_options *o = &c->server->o;
@@ -208,7 +208,7 @@ static bool take_body(struct http_connection *c, const char *data, size_t n)
     return true;
 }
 
-/* Takes the reserve of memory again. Once no handler runs but the caller's, also from what is kept to be fast. */
+/* Refills the memory reserve. Once no handler runs but the caller's, it also uses memory that is kept for speed. */
 static bool recover(struct http_server *s, unsigned own)
 {
     if (mem_recover())
@@ -225,7 +225,7 @@ static enum lane lane_of(struct http_connection *c)
     if (c->file >= 0)
         return LANE_UPLOADS;
     bool small = s->o.is_small && s->o.is_small(&c->request);
-    arena_fini(&c->work); /* who waits for a place, perhaps in vain, holds nothing */
+    arena_fini(&c->work); /* a request that waits for a place, perhaps in vain, holds nothing */
     return small ? LANE_SMALL : LANE_LARGE;
 }
 
@@ -291,8 +291,9 @@ static enum MHD_Result answer(struct http_connection *c)
     return c->result;
 }
 
-/* A client that is still sending when the answer comes sees a broken connection instead of it; so what is too large,
- * but not absurdly so, is read and thrown away first, unless the client waits for a word to go on. */
+/* True: the rest of a body that is too large, but not absurdly so, is read and dropped before the answer. A client that
+ * is still sending when the answer arrives sees a broken connection instead. Not if the client waits for "100
+ * Continue". */
 static bool is_worth_draining(const struct http_connection *c)
 {
     const char *length = connection_header(c, "Content-Length");
@@ -340,7 +341,7 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **state, en
         recover(s, 0);
 }
 
-/* Handlers see terminated texts, which a NUL from the client would cut. */
+/* Replaces NULs from the client: they would cut the terminated texts that handlers get. */
 static size_t unescape(void *arg, struct MHD_Connection *mhd, char *s)
 {
     size_t n = MHD_http_unescape(s);
