@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing models: keys and order as clients expect them (docs/tsp.md). */
+/* Writers of models: keys and order as clients expect them (docs/tsp.md). */
 #ifndef WEFT_TSP_ANSWER_H
 #define WEFT_TSP_ANSWER_H
 
@@ -11,15 +11,15 @@
 
 struct tsp_query; struct tsp_entries;
 
-/* ---- codes: the meaning of an answer's message, for programs; the words are for people and may change ----
+/* ---- codes: the meaning of an answer's message, for programs; its words may change ----
  *
- * Written as the member "code" of errors and of answers whose message says more than their status (docs/tsp.md).
- * Names never change; new ones may come. */
+ * Errors have it as member "code", as do answers whose message says more than their status (docs/tsp.md). Names never
+ * change; new ones may be added. */
 #define TSP_CODES(X) \
     X(NOTE)              /* the status message says something about the data */ \
     X(LOCAL_PATH)        /* the critical path ends at the machines of one server */ \
     X(INVALID_QUERY)     /* the question is wrong, or nothing here is what it asks for */ \
-    X(AMBIGUOUS_THREAD)  /* several threads are meant, of several machines or one after the other: name one */ \
+    X(AMBIGUOUS_THREAD)  /* threads of several machines match, or several one after the other: name one */ \
     X(NOT_FOUND)         /* 404 */ \
     X(NOT_OFFERED)       /* 405, 501: this server does not do that */ \
     X(FORBIDDEN)         /* 401, 403 */ \
@@ -31,34 +31,34 @@ struct tsp_query; struct tsp_entries;
     X(FAILED)            /* anything else */
 #define TSP_CODE_ENUM(name) TSP_CODE_##name,
 enum tsp_code { TSP_CODE_NONE, TSP_CODES(TSP_CODE_ENUM) TSP_N_CODES };
-/* NULL of TSP_CODE_NONE. */
+/* Returns NULL for TSP_CODE_NONE. */
 const char *tsp_code_name(enum tsp_code);
-/* The code of an HTTP status, for errors that have no more exact one. */
+/* Code of an HTTP status, for errors without a more exact one. */
 enum tsp_code tsp_code_of_status(int status);
-/* The member "progress" of an object that is open. */
+/* Writes the member "progress" of an open object. */
 void tsp_write_progress(struct json *, uint64_t done, uint64_t of);
 
-/* An answer while it is written. Who writes it may end early once http_gone says so: the answer tells that it is not
- * whole. What has no writer below is written to `json`. */
+/* Answer while it is written. A writer may end early once http_gone returns true: the answer is then marked as
+ * incomplete. Parts without a writer below are written to `json`. */
 enum tsp_status { TSP_COMPLETED, TSP_RUNNING, TSP_FAILED, TSP_CANCELLED };
 struct tsp_answer {
     struct json json;
     enum tsp_status status;
-    const char *message;                 /* NULL: the usual word for the status; lives as long as the request */
-    const char *detail;                  /* of tables that fail: what is wrong with the parameter that message names */
-    enum tsp_code code;                  /* of the message; NONE: NOTE, or FAILED of an answer that is */
-    /* How much of the work is done, of how much; of RUNNING answers. `of` 0: that is not known. */
+    const char *message;                 /* NULL: the usual word for the status; valid as long as the request */
+    const char *detail;                  /* failed table: error in the parameter that message names */
+    enum tsp_code code;                  /* code of the message; NONE: NOTE, or FAILED for a failed answer */
+    /* RUNNING answers: work done, and all work. `of` 0: unknown. */
     struct { uint64_t done, of; } progress;
-    struct tsp_entries *entries;         /* whose ids are written for the numbers given; NULL: these themselves */
+    struct tsp_entries *entries;         /* ids to write for given numbers; NULL: the numbers are written */
 };
 
-/* The answer has become too large to send; long loops should end. The writers below write nothing more then. */
+/* True: the answer is too large to send, and long loops should end. The writers below then write nothing more. */
 bool tsp_full(const struct tsp_answer *);
 void tsp_fail(struct tsp_answer *, enum tsp_code, const char *message);
-/* The id that clients know an entry by, for what has no writer below. */
+/* Id by which clients know an entry, for parts without a writer below. */
 int64_t tsp_id(const struct tsp_answer *, int64_t number);
 
-/* ---- merging: how what several servers have of one row or series becomes one (docs/tsp.md) ---- */
+/* ---- merging: how the values of several servers for one row or series become one (docs/tsp.md) ---- */
 
 #define TSP_MERGES(X) \
     X(FIRST)             /* the first text that says something */ \
@@ -78,16 +78,16 @@ const char *tsp_merge_name(enum tsp_merge); /* NULL of TSP_MERGE_NONE */
 /* ---- trees: begin, entries, end ---- */
 
 /* type: NUMBER, BINARY_NUMBER, TIMESTAMP, DURATION, STRING, TIME_RANGE, or NULL. key: the column's name for programs,
- * the same on all servers; NULL: none, of the first one "row". of, by: members of the entries' metadata with the
- * numbers that cells are made of; of NULL: the key. */
+ * equal on all servers; NULL: none ("row" for the first column). of, by: members of the entries' metadata with the
+ * numbers behind the cells; of NULL: the key. */
 struct tsp_header { const char *name, *tooltip, *type, *key; enum tsp_merge merge; const char *of, *by; };
 void tsp_begin_tree(struct tsp_answer *, const struct tsp_header *, size_t n, int auto_expand); /* levels; -1: all */
-/* The text, or (NULL) the number, or (is_real) the other one. */
+/* Metadata: the text, or (NULL) the number, or (is_real) the other number. */
 struct tsp_meta { const char *key, *text; int64_t number; bool is_real; double real; };
 struct tsp_entry {
-    int64_t id, parent;                  /* numbers; parent -1: a root. Parents come first */
-    /* Which of its parent's children it is, for as long as the world lasts: a hash that is not 0 of what does not
-     * change when traces grow. 0: its first label says it. See docs/add-a-view.md. */
+    int64_t id, parent;                  /* numbers; parent -1: a root. Parents precede children */
+    /* Identity among the children of its parent, forever: a nonzero hash of what does not change when traces grow. 0:
+     * its first label is its identity. See docs/add-a-view.md. */
     uint64_t key;
     const char *const *labels; size_t n_labels;
     /* time_graph: start and end are written. The first entry of a time graph starts at the experiment's begin. */
@@ -97,9 +97,9 @@ struct tsp_entry {
     const char *host_id;                 /* metadata hostId, or NULL */
     bool has_tid; int32_t tid;           /* metadata TID */
     const char *container;               /* metadata Container, or NULL */
-    const struct tsp_meta *meta; size_t n_meta; /* more metadata: among it what labels say in numbers, as numbers */
-    const char *style_key;               /* or NULL */
-    /* Rows of several servers with equal names that are merged into one, or are parts of one; NULL: it is none. */
+    const struct tsp_meta *meta; size_t n_meta; /* further metadata, also the numbers shown in labels */
+    const char *style_key;               /* key of a style, or NULL */
+    /* Key of rows of several servers that are merged into one row, or are parts of one; NULL: none. */
     const char *row; enum tsp_merge merge;
 };
 void tsp_write_entry(struct tsp_answer *, const struct tsp_entry *);
@@ -110,7 +110,7 @@ void tsp_end_tree(struct tsp_answer *);
 void tsp_begin_rows(struct tsp_answer *);
 void tsp_begin_row(struct tsp_answer *, int64_t entry);
 struct tsp_state { int64_t start, end; const char *label, *style_key; int tags; };
-void tsp_write_state(struct tsp_answer *, const struct tsp_state *);  /* style_key NULL: a known blank */
+void tsp_write_state(struct tsp_answer *, const struct tsp_state *);  /* style_key NULL: known to be blank */
 void tsp_end_row(struct tsp_answer *);
 void tsp_end_rows(struct tsp_answer *);
 
@@ -119,7 +119,7 @@ void tsp_write_arrow(struct tsp_answer *, int64_t start, int64_t end, int64_t so
     const char *style_key);
 void tsp_end_arrows(struct tsp_answer *);
 
-/* An item of the array of its category. entry -1: it belongs to the whole chart. */
+/* Writes an item of the array of its category. entry -1: it belongs to the whole chart. */
 void tsp_write_annotation(struct tsp_answer *, int64_t time, int64_t duration, int64_t entry, const char *label,
     const char *color, double opacity);
 
@@ -138,7 +138,7 @@ struct tsp_series {
     const char *y_label, *y_unit, *y_type; /* y_type NULL: NUMBER */
     const char *const *categories;       /* generic XY: instead of x */
     const int64_t (*ranges)[2];          /* generic XY: instead of x */
-    enum tsp_merge merge;                /* of pieces of it, which several servers have */
+    enum tsp_merge merge;                /* merge of pieces that several servers have */
 };
 void tsp_write_series(struct tsp_answer *, const struct tsp_series *); /* whole y are written without fraction */
 void tsp_end_xy(struct tsp_answer *);
@@ -156,37 +156,37 @@ void tsp_end_styles(struct tsp_answer *);
 struct tsp_column {
     int64_t id;
     const char *name, *description, *type; /* type as in tsp_header; NULL: STRING */
-    const char *numbers_of;              /* the output with the entries that its cells are numbers of; or NULL */
-    /* 0, or the number of a column that is shown only to who asks for it: it tells others how to fill in cells that are
-     * empty here. */
+    const char *numbers_of;              /* output whose entries the cells' numbers refer to; or NULL */
+    /* 0, or the number of a column that is shown only on request: its values tell others how to fill in cells that
+     * are empty here. */
     int64_t found_by;
-    bool descending;                     /* lines are in the order of its numbers, the greatest first */
-    bool ascending;                      /* lines are in the order of its times */
-    const char *key;                     /* as in tsp_header; NULL: the number, which is then the same on all servers */
-    enum { TSP_SHOWN, TSP_ASIDE, TSP_WIDE } display; /* ASIDE: not shown at first; WIDE: long texts */
+    bool descending;                     /* lines are sorted by its numbers, greatest first */
+    bool ascending;                      /* lines are sorted by its times */
+    const char *key;                     /* key as in tsp_header; NULL: the number, equal on all servers */
+    enum { TSP_SHOWN, TSP_ASIDE, TSP_WIDE } display; /* ASIDE: hidden at first; WIDE: long texts */
 };
-/* Appends the text of a cell. `column` is an index into the table's columns, not an id. */
+/* Appends the text of a cell. `column`: index into the table's columns, not an id. */
 typedef void tsp_cell(void *arg, size_t row, size_t column, struct text *out);
-/* Tables that are read as they are written: begin, lines, end. All columns, or those that the query asks for. */
+/* Tables that are read while they are written: begin, lines, end. Columns: all, or those of the query. */
 struct tsp_lines { struct tsp_answer *answer; const size_t *columns; size_t n_columns; };
 struct tsp_lines tsp_begin_lines(struct tsp_answer *, const struct tsp_query *, const struct tsp_column *, size_t n,
     uint64_t low, uint64_t size);
-/* found: the line is what was searched for. */
+/* found: the line matches the search. */
 void tsp_write_line(const struct tsp_lines *, uint64_t index, bool found, tsp_cell *, void *arg, size_t row);
 void tsp_end_lines(const struct tsp_lines *);
-/* A table whose rows are at hand by number. */
+/* Table with random access to its rows. */
 struct tsp_table {
     const struct tsp_column *columns; size_t n_columns;
     size_t rows;
     void *arg;
     tsp_cell *cell;
-    /* for requested_times: ascending with the rows; NULL: always row 0 */
+    /* requested_times: ascending with the rows; NULL: always row 0 */
     int64_t (*time)(void *arg, size_t row);
-    /* for requested_value: the number of the column that is `descending` */
+    /* requested_value: the number of the column that is `descending` */
     int64_t (*value)(void *arg, size_t row);
 };
 void tsp_table_columns(struct tsp_answer *, const struct tsp_column *, size_t n);
-/* Lines by index or time, with search, as the protocol has them; ends early when the client has gone. */
+/* Writes lines by index or time, with search, as in the protocol. Ends early when the client has gone. */
 void tsp_table_lines(struct tsp_answer *, const struct tsp_table *, const struct tsp_query *);
 
 #endif

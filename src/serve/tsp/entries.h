@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to tsp: what the backend's numbers of entries are to clients. The backend numbers entries as it likes while
- * its traces are open; clients know them by ids that stay (ids.h). A table for each output, filled by the trees that
- * are written, and, when a number or an id is asked for that it does not have, by listing the output's tree. */
+/* Private to tsp: mapping of the backend's entry numbers to clients' ids. The backend numbers entries freely while its
+ * traces are open; ids are permanent (ids.h). Each output has a table, filled by the trees that are written. A number
+ * or id that it lacks is looked up by listing the output's tree. */
 #ifndef WEFT_TSP_ENTRIES_H
 #define WEFT_TSP_ENTRIES_H
 
 #include "tsp/ids.h"
 #include "tsp/provider.h"
 
-/* All tables of what is open. Thread-safe. */
+/* Tables of all outputs of an opening. Thread-safe. */
 struct entry_tables;
-/* Borrows all but the ids, of which it keeps a reference. */
+/* Borrows its arguments, except for the ids: it keeps a reference. */
 struct entry_tables *entry_tables_new(const struct tsp_backend *, struct tsp_data *, struct tsp_ids *);
 void entry_tables_free(struct entry_tables *);
 
-/* The entries of the output that a request is about. Borrows all; an answer that has it speaks of entries by ids. */
+/* Entries of the output of a request. Borrows everything. An answer with it writes ids of entries. */
 struct tsp_entries {
     struct entry_tables *all;
     struct entry_table *table;
     const struct tsp_provider *provider;
     const struct tsp_query *query;
-    bool listing;                    /* nothing is to be written: the tree is gone through for its entries */
-    bool listed;                     /* that has been done for this request */
+    bool listing;                    /* listing mode: nothing is written, the tree is read for its entries */
+    bool listed;                     /* the tree was listed for this request */
     bool growing;                    /* the tree is still being computed */
-    bool waits;                      /* an id was asked for that nobody has, but that may come */
+    bool waits;                      /* an unknown id was requested that may still appear */
 };
 struct tsp_entries entries_of(struct entry_tables *, const struct tsp_provider *, const struct tsp_query *);
-/* The query's ids become the backend's numbers, ascending; those that nobody has are left out, or TSP_NO_ENTRY. */
+/* Replaces the query's ids by the backend's numbers, ascending. Unknown ids are dropped, or become TSP_NO_ENTRY. */
 void entries_take_query(struct tsp_entries *, struct tsp_query *);
-/* Ids of an entry that is written, and of its parent (-1: none). */
+/* Returns ids of an entry that is written, and of its parent (-1: none). */
 void entries_name(struct tsp_entries *, const struct tsp_entry *, int64_t *id, int64_t *parent);
-/* The id of the backend's entry, which may not have been written yet; -1: there is none. */
+/* Id of the backend's entry, which may not have been written yet; -1: none. */
 int64_t entries_id(struct tsp_entries *, int64_t number);
 
 #endif
