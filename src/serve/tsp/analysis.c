@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that providers answer: finding the provider, the query, the envelope. */
+/* Operations that providers answer: search of the provider, query, envelope. */
 #include "tsp/server.h"
 
 static const char *const status_names[] = {"COMPLETED", "RUNNING", "FAILED", "CANCELLED"};
 static const char *const status_words[] = {"Completed", "Running", "Failed", "Task cancelled"};
 
-/* Operations that every output answers, if only with nothing. */
+/* True: every output answers the operation, if only with nothing. */
 static bool always_answered(enum tsp_operation op)
 {
     return op == TSP_STYLE || op == TSP_ANNOTATION_CATEGORIES || op == TSP_ANNOTATIONS;
@@ -16,7 +16,7 @@ static bool offers(const struct call *c, const struct tsp_provider *p)
     return c->s->o.backend.offers(p, c->operation);
 }
 
-/* ---- models: the backend's, and what the server adds ---- */
+/* ---- models: parts of the backend and of the server ---- */
 
 static void ask(struct call *c, const struct tsp_provider *p, const struct tsp_query *q, struct tsp_answer *answer)
 {
@@ -69,7 +69,7 @@ static void write_model(
 
 /* ---- sending ---- */
 
-/* Who is missing, whole or in part, so that nobody takes a sum of some hosts for that of all. */
+/* Writes which hosts are missing, whole or in part, so that nobody takes a sum over some hosts for one over all. */
 static void write_lacks(struct json *j, const struct tsp_data *d)
 {
     json_key(j, "hosts");
@@ -88,7 +88,7 @@ static void write_lacks(struct json *j, const struct tsp_data *d)
     json_end_object(j);
 }
 
-/* Ends the object that `answer` has begun with its model, and sends it. */
+/* Ends the object that `answer` began with its model, and sends it. */
 static void send_envelope(struct call *c, struct text *t, struct tsp_answer *answer)
 {
     struct json *j = &answer->json;
@@ -115,7 +115,7 @@ static void send_envelope(struct call *c, struct text *t, struct tsp_answer *ans
     call_json(c, 200, t);
 }
 
-/* said: status, code, message, detail. */
+/* Sends an answer without a model. said: status, code, message, detail. */
 static void send_without_model(struct call *c, const struct tsp_answer *said)
 {
     struct text t = {.fd = -1};
@@ -132,8 +132,8 @@ static void send_waiting(struct call *c, const char *why)
     send_without_model(c, &(struct tsp_answer){.status = TSP_RUNNING, .code = TSP_CODE_NOTE, .message = why});
 }
 
-/* The provider wrote no model. A tree without entries is a tree, without rows and arrows, unless it is still to come.
- */
+/* Writes the answer of a provider that wrote no model. An empty tree is a tree, without rows and arrows, unless it is
+ * still being computed. */
 static void write_nothing(struct call *c, struct tsp_answer *answer)
 {
     struct json *j = &answer->json;
@@ -174,7 +174,7 @@ static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp
     write_model(c, p, q, &answer);
     if (q->configuration)
         held_note(c->s, c->open, q->output_id, answer.status == TSP_RUNNING);
-    ids_save(c->open->ids, false, &unkept); /* before anybody knows them; where that fails they are the same anyhow */
+    ids_save(c->open->ids, false, &unkept); /* saved before clients know them; after a failure they are the same */
     if (t.error)
         http_lack_memory(c->q);
     if (tsp_full(&answer))
@@ -194,7 +194,8 @@ static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp
     send_envelope(c, &t, &answer);
 }
 
-/* The provider behind an output's id, with what a derived output adds; NULL: none. With the lock held. */
+/* Returns the provider of an output's id, and adds a derived output's configuration to the query; NULL: none. With the
+ * lock held. */
 static const struct tsp_provider *find_provider(struct call *c, const struct tsp_experiment *x, struct tsp_query *q)
 {
     const struct tsp_output *o = open_output(c->open, c->arg[1]);

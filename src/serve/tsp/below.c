@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What somebody may open: the directories below the trace root, one at a time. */
+/* Directories below the trace root that can be opened, one level at a time. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct names {
     bool more;
 };
 
-/* Directories of a directory by name; hidden ones are nobody's traces. */
+/* Reads the names of subdirectories; hidden ones hold no traces. */
 static int read_names(const char *path, struct arena *a, struct names *n)
 {
     DIR *d = opendir(path);
@@ -37,7 +37,7 @@ static int read_names(const char *path, struct arena *a, struct names *n)
     return 0;
 }
 
-/* `inner`: other directories lie in it, not only the streams of one trace. */
+/* `inner`: it holds other directories, not only the streams of one trace. */
 static void write_one(struct json *j, const char *name, const char *real, bool inner)
 {
     json_begin_object(j);
@@ -54,7 +54,7 @@ static void write_traces(struct call *c, struct json *j, const char *dir, struct
     for (size_t i = 0; i < n->all.n && told < MOST_TOLD && !http_gone(c->q); i++) {
         struct err ignored = {0};
         char *real = file_real_path(arena_printf(c->q->arena, "%s/%s", dir, n->all.v[i]));
-        /* A link that leads elsewhere leads nowhere here. */
+        /* Links to other places are skipped. */
         if (real && trace_is_allowed(s, real) && !s->o.backend.look(s->o.backend.arg, real, &ignored)) {
             write_one(j, n->all.v[i], real, access(arena_printf(c->q->arena, "%s/metadata", real), F_OK) != 0);
             n->more |= ++told == MOST_TOLD && i + 1 < n->all.n;

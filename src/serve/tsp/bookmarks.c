@@ -22,7 +22,7 @@ static struct tsp_bookmark *find(struct tsp_experiment *x, const char *uuid)
     return NULL;
 }
 
-/* Sends what the lock's holder found: a bookmark, or what is missing. Lets the lock go. */
+/* Sends a bookmark, or 404 for what is missing. Releases the lock. */
 static void answer(struct call *c, const struct tsp_experiment *x, const struct tsp_bookmark *b)
 {
     struct text t = {.fd = -1};
@@ -56,7 +56,7 @@ void bookmarks_list(struct call *c)
     }
 }
 
-/* Name and times asked for; false: the error has been sent. */
+/* Parses name and times of the request; false: the error has been sent. */
 static bool wanted(struct call *c, const char **name, int64_t *start, int64_t *end)
 {
     static const char *const keys[] = {"name", "start", "end"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Configurations of the whole server. One type: marker sets, named points and spans of time that viewers draw over
- * every chart. */
+/* Configurations of the server. One type: marker sets, named points and spans of time that viewers draw over every
+ * chart. */
 #include "tsp/server.h"
 
 #define MARKERS_TYPE "weft.markers"
@@ -94,7 +94,7 @@ static const char *wrong_markers(json_t *parameters)
     return NULL;
 }
 
-/* What the body says; false: the error has been sent. */
+/* Parses the body; false: the error has been sent. */
 static bool wanted(struct call *c, struct tsp_config *out)
 {
     const char *name = call_string(c->body, "name"), *description = call_string(c->body, "description");
@@ -109,7 +109,7 @@ static bool wanted(struct call *c, struct tsp_config *out)
     return true;
 }
 
-/* Sends the configuration, or 404; lets the lock go. */
+/* Sends the configuration, or 404. Releases the lock. */
 static void answer(struct call *c, const struct tsp_config *config)
 {
     struct text t = {.fd = -1};
@@ -194,7 +194,7 @@ void configs_delete(struct call *c)
     tsp_config_fini(&gone);
 }
 
-/* ---- as marker sets of experiments ---- */
+/* ---- marker sets of experiments ---- */
 
 void marker_sets(struct call *c)
 {
@@ -230,7 +230,7 @@ static const char *category_of(const struct tsp_config *c, json_t *marker)
     return category && *category ? category : c->name;
 }
 
-/* Is i the first marker of its category? */
+/* True: i is the first marker of its category. */
 static bool is_first(const struct tsp_config *c, json_t *list, size_t i)
 {
     const char *category = category_of(c, json_array_get(list, i));

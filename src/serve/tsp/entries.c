@@ -12,28 +12,28 @@
 
 enum { CANDIDATES = 4 };
 
-/* An entry that one output alone has. */
+/* Entry of a single output. */
 struct named {
     uint64_t key;
     int64_t id;
 };
 struct entry_table {
     char *output;
-    uint64_t root;        /* key of what is above all entries */
+    uint64_t root;        /* key above all entries */
     pthread_mutex_t lock; /* guards all below */
-    struct map by_number; /* in `v` */
-    struct map by_id;     /* -> number */
+    struct map by_number; /* index in `v` */
+    struct map by_id;     /* number by id */
     VEC(struct named) v;
-    bool whole; /* it has all there are */
+    bool whole; /* table has all entries */
 };
 
 struct entry_tables {
     const struct tsp_backend *backend;
     struct tsp_data *data;
     struct tsp_ids *ids;
-    _Atomic int64_t *shared; /* ids by number; 0: not asked for yet */
+    _Atomic int64_t *shared; /* ids by number; 0: not requested yet */
     pthread_mutex_t lock;    /* guards all below */
-    struct map shared_by_id; /* -> number: those that were asked for, or have moved */
+    struct map shared_by_id; /* number by id, of entries that were requested or have moved */
     VEC(struct entry_table *) v;
 };
 
@@ -114,7 +114,7 @@ static int64_t shared_id(struct entry_tables *all, int64_t number)
         return id;
     uint64_t key = all->backend->key(all->data, number);
     id = (int64_t)ids_of(all->ids, key);
-    if ((uint64_t)id != key >> (64 - IDS_BITS)) /* by its key alone nobody finds it */
+    if ((uint64_t)id != key >> (64 - IDS_BITS)) /* id that cannot be found by its key alone */
         note_shared(all, id, number);
     atomic_store_explicit(&all->shared[number], id, memory_order_relaxed);
     return id;
@@ -162,7 +162,7 @@ static int64_t find_number(struct entry_table *t, int64_t id)
     return number;
 }
 
-/* The first time that it is written. Siblings that are the same are told apart by their order. */
+/* Adds an entry when it is first written. Identical siblings are distinguished by their order. */
 static int64_t add_named(const struct tsp_entries *e, int64_t number, uint64_t key)
 {
     struct entry_table *t = e->table;
@@ -190,7 +190,7 @@ static bool is_whole(struct entry_table *t)
     return whole;
 }
 
-/* Goes through the output's tree, once for a request, so that the table has all entries. False: it had been done. */
+/* Lists the output's tree, once per request, so that the table has all entries. False: it was listed before. */
 static bool list(struct tsp_entries *e)
 {
     const struct tsp_backend *b = e->all->backend;
@@ -210,12 +210,12 @@ static bool list(struct tsp_entries *e)
     q.n_times = q.n_items = 0;
     q.filter = NULL;
     q.parameters = json_copy(asked->parameters);
-    json_object_del(q.parameters, "isFiltered"); /* by which trees leave entries out */
+    json_object_del(q.parameters, "isFiltered"); /* option by which trees leave out entries */
     json_object_del(q.parameters, "active_thread_filter");
     b->ask(e->all->data, e->provider, &q, &answer);
     json_decref(q.parameters);
     text_fini(&t);
-    /* Without a configuration the parameters decide what a template shows. */
+    /* Parameters decide what a template shows if there is no configuration. */
     e->growing = answer.status == TSP_RUNNING;
     bool whole = answer.status == TSP_COMPLETED && !http_was_gone(asked->http) &&
         (asked->configuration || !e->provider->derivation);
@@ -225,7 +225,7 @@ static bool list(struct tsp_entries *e)
     return true;
 }
 
-/* ---- from numbers to ids ---- */
+/* ---- numbers to ids ---- */
 
 static uint64_t key_of(const struct tsp_entries *e, int64_t number)
 {
@@ -267,7 +267,7 @@ void entries_name(struct tsp_entries *e, const struct tsp_entry *entry, int64_t 
     *parent = e->listing || entry->parent < 0 ? -1 : entries_id(e, entry->parent);
 }
 
-/* ---- from ids to numbers ---- */
+/* ---- ids to numbers ---- */
 
 static int64_t number_of(struct tsp_entries *e, int64_t id)
 {

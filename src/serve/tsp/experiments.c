@@ -9,7 +9,7 @@ static int compare_text(const void *a, const void *b)
     return strcasecmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Are the two the same set, counting how often each is in it? */
+/* True: both have the same traces, each equally often. */
 static bool same_traces(struct arena *a, const struct tsp_experiment *x, const char *const *traces, size_t n)
 {
     if (x->traces.n != n)
@@ -40,7 +40,7 @@ void experiments_list(struct call *c)
     call_json(c, 200, &t);
 }
 
-/* The uuids asked for; false: not an array of texts. */
+/* Reads the uuids of the request; false: not an array of strings. */
 static bool trace_list(struct call *c, const char ***out, size_t *n)
 {
     json_t *list = json_object_get(c->parameters, "traces"), *item;
@@ -57,7 +57,7 @@ static bool trace_list(struct call *c, const char ***out, size_t *n)
     return true;
 }
 
-/* With the lock held: status, and the answer in t. */
+/* Returns the status, and the answer in t. With the lock held. */
 static int post(
     struct tsp_server *s, struct arena *a, const char *name, const char *const *traces, size_t n, struct text *t)
 {
@@ -85,7 +85,7 @@ static int post(
     }
     x = open_wanted(s, uuid);
     if (!x)
-        return 404; /* deleted in this very moment */
+        return 404; /* deleted at this moment */
     model_write_experiment(s, &j, x);
     return 200;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The viewer's files, part of the program. */
+/* Viewer's files, part of the program. */
 #include "tsp/files.h"
 
 #include <string.h>
 
 #include "tsp/request.h"
 
-/* Nothing is loaded from elsewhere, nothing runs that is not in these files; styles may be set by scripts of these
- * files only. */
+/* Policy: nothing is loaded from elsewhere, and only these files run. Only their scripts may set styles. */
 static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "font-src 'self'; "

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Filters of states (filter_query_parameters): expressions (base/expr.h), each with the tag of what does not fit it. */
+/* Filters of states (filter_query_parameters): expressions (base/expr.h), each with the tag for what does not match
+ * it. */
 #include "base/expr.h"
 #include "tsp/server.h"
 
@@ -50,7 +51,7 @@ static bool same_key(const char *asked, const char *key)
 }
 
 struct element {
-    const char *const *names; /* of the expression */
+    const char *const *names; /* names in the expression */
     const struct tsp_property *properties;
     size_t n;
 };

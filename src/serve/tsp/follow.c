@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces that change: their directories are watched, and what is there is opened as the next version when they have
- * been quiet for a moment. One thread for all experiments. */
+/* Follows traces that change: watches their directories, and opens the next version once they have been quiet for a
+ * moment. One thread serves all experiments. */
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,21 +10,21 @@
 #include "tsp/server.h"
 
 enum {
-    QUIET_NS = 200000000,  /* after a change */
-    LATEST_NS = 800000000, /* after the first of those that do not end */
+    QUIET_NS = 200000000,  /* wait after a change */
+    LATEST_NS = 800000000, /* limit of that wait, from the first of continuous changes */
     NS_PER_MS = 1000000,
-    BREATH_MS = 40,        /* between two looks at what is written to all the time */
-    RETRY_NS = 1000000000, /* after an opening that failed; twice as long after each further one */
+    BREATH_MS = 40,        /* pause between two looks at what is written continuously */
+    RETRY_NS = 1000000000, /* wait after a failed opening, doubled after each further one */
     FAILURES_MAX = 6
 };
 
-/* What is watched of an experiment. The watch is the follower's; all else is under the server's lock. */
+/* Watch of an experiment. The follower owns `watch`; the server's lock guards all else. */
 struct tsp_follow {
-    unsigned refs; /* the experiment's, the follower's while it looks */
+    unsigned refs; /* references of the experiment, and of the follower while it looks */
     struct watch *watch;
-    int64_t first_ns, last_ns; /* of the changes that were not opened yet; 0: there are none */
-    int64_t not_before_ns;     /* opening takes a half of the time at most */
-    unsigned failures;         /* of openings, one after the other */
+    int64_t first_ns, last_ns; /* changes that were not opened yet; 0: none */
+    int64_t not_before_ns;     /* limits opening to half of the time */
+    unsigned failures;         /* failed openings in a row */
 };
 
 static void unref(struct tsp_follow *f)
@@ -38,7 +38,7 @@ static void unref(struct tsp_follow *f)
 static void wake(struct tsp_server *s)
 {
     if (s->follow_wake >= 0 && write(s->follow_wake, &(uint64_t){1}, sizeof(uint64_t)) < 0)
-        return; /* it is full: the follower is about to wake */
+        return; /* counter is full: the follower is about to wake */
 }
 
 void follow_begin(struct tsp_server *s, struct tsp_opening *o)
@@ -63,7 +63,7 @@ void follow_begin(struct tsp_server *s, struct tsp_opening *o)
     if (f)
         unref(f);
     pthread_mutex_unlock(&s->lock);
-    wake(s); /* which walks the trees */
+    wake(s); /* wakes the follower, which walks the trees */
 }
 
 void follow_end(struct tsp_server *s, struct tsp_experiment *x)
@@ -96,7 +96,7 @@ bool follow_waits(const struct tsp_experiment *x)
 
 /* ---- the thread ---- */
 
-/* When the changes are to be opened; INT64_MAX: there are none. */
+/* Time at which the changes are due to be opened; INT64_MAX: none. */
 static int64_t due_at(const struct tsp_follow *f)
 {
     if (!f->first_ns)
@@ -106,7 +106,8 @@ static int64_t due_at(const struct tsp_follow *f)
     return at > f->not_before_ns ? at : f->not_before_ns;
 }
 
-/* With the lock held, which may be let go for a moment: opens what is due; returns when the next one is. */
+/* Opens what is due; returns the time at which the next is due. With the lock held, which may be released for a
+ * moment. */
 static int64_t open_due(struct tsp_server *s, int64_t now)
 {
     int64_t next = INT64_MAX;
@@ -119,9 +120,9 @@ static int64_t open_due(struct tsp_server *s, int64_t now)
         struct tsp_experiment *x = s->experiments.v[i];
         int64_t at = x->follow ? due_at(x->follow) : INT64_MAX;
         if (at == INT64_MAX || !x->open || x->open->stage == STAGE_OPENING || x->next)
-            continue; /* who is being opened wakes this thread when it is */
+            continue; /* end of the opening wakes this thread */
         if (x->open->stage == STAGE_FAILED) {
-            x->follow->first_ns = x->follow->last_ns = 0; /* who asks for it opens it again */
+            x->follow->first_ns = x->follow->last_ns = 0; /* next request opens it again */
         } else if (at <= now) {
             x->follow->first_ns = x->follow->last_ns = 0;
             open_next(s, x);
@@ -137,7 +138,7 @@ struct watched {
     VEC(struct pollfd) files;
 };
 
-/* With the lock held: all that are watched, held until let_go. */
+/* Collects all watches, referenced until let_go. With the lock held. */
 static void collect(struct tsp_server *s, struct watched *w)
 {
     w->list.n = w->files.n = 0;
@@ -159,7 +160,7 @@ static void let_go(struct watched *w)
         unref(w->list.v[i]);
 }
 
-/* Looks at all, and says when it has to look again. */
+/* Checks all watches; returns the time of the next check. */
 static int64_t look(struct tsp_server *s, struct watched *w)
 {
     int64_t next = INT64_MAX;
@@ -185,7 +186,7 @@ static void sleep_until(struct watched *w, int64_t until)
     uint64_t woken;
     left = left < 0 ? 0 : left / NS_PER_MS + 1;
     if (poll(w->files.v, w->files.n, left > 60000 ? 60000 : (int)left) > 0 && !(w->files.v[0].revents & POLLIN))
-        poll(w->files.v, 1, BREATH_MS); /* more is likely to come */
+        poll(w->files.v, 1, BREATH_MS); /* further changes are likely */
     if (w->files.v[0].revents & POLLIN && read(w->files.v[0].fd, &woken, sizeof woken) < 0)
         return;
 }

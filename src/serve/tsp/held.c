@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What takes long was begun in some version. While somebody goes on asking for it, that version answers, also when a
- * newer one has taken its place: else traces that grow faster than an answer is computed would never get one. */
+/* Long computations stay with the version in which they began. It answers as long as somebody keeps asking, even if a
+ * newer version replaced it. Otherwise traces that grow faster than an answer is computed would never get one. */
 #include "base/time.h"
 #include "tsp/server.h"
 
 enum { MAX_WAITED = 64 };
-static const int64_t PATIENCE_NS = 10 * NS_PER_S, /* who has not asked for so long has gone */
-    REST_NS = 2 * NS_PER_S; /* what belongs to an answer (states, arrows) is asked for right after it */
+static const int64_t PATIENCE_NS = 10 * NS_PER_S, /* timeout after the last request */
+    REST_NS = 2 * NS_PER_S; /* related parts of an answer (states, arrows) are requested right after it */
 
 static struct tsp_waited *find(struct tsp_opening *o, const char *output)
 {

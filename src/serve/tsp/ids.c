@@ -13,7 +13,7 @@
 
 enum { IDS_VERSION = 1, SHARE = 8 };
 
-/* A key whose id is not its own bits. */
+/* Key whose id is not its own bits. */
 struct moved {
     uint64_t key, id;
 };
@@ -23,12 +23,12 @@ struct tsp_ids {
     pthread_mutex_t lock;
     unsigned refs, shift;
     char *path;     /* NULL: not kept */
-    uint64_t *kept; /* ascending keys that have their own bits, as in the file */
+    uint64_t *kept; /* ascending keys that have their own bits as ids, as in the file */
     size_t n_kept;
-    struct map fresh;        /* id -> key, of keys that have their own bits and are not in the file */
-    struct map moved, taken; /* key -> id, id -> key */
-    bool moved_since;        /* … and not all of them are in the file */
-    size_t retry;            /* writing failed: not again before there are so many fresh ones */
+    struct map fresh;        /* key by id, of keys that have their own bits and are not in the file */
+    struct map moved, taken; /* id by key; key by id */
+    bool moved_since;        /* moved keys are not all in the file */
+    size_t retry;            /* number of fresh ids before the next try, after a failed write */
 };
 
 struct tsp_ids *ids_new(unsigned bits)
@@ -68,7 +68,7 @@ void ids_unref(struct tsp_ids *t)
     free(t);
 }
 
-/* ---- giving ---- */
+/* ---- new ids ---- */
 
 static bool find_kept(const struct tsp_ids *t, uint64_t id, uint64_t *key)
 {
@@ -79,7 +79,7 @@ static bool find_kept(const struct tsp_ids *t, uint64_t id, uint64_t *key)
     return true;
 }
 
-/* Whose the id is; false: nobody's. */
+/* Key that has the id; false: none. */
 static bool holder(const struct tsp_ids *t, uint64_t id, uint64_t *key)
 {
     const uint64_t *found = map_find(&t->fresh, id);
@@ -147,7 +147,7 @@ static void contents_free(struct contents *c)
     free(c->moved);
 }
 
-/* Ids that two keys have would be found too late. */
+/* Checks that no two keys share an id, which would be found too late. */
 static bool makes_sense(const struct tsp_ids *t, const struct contents *c)
 {
     struct map ids = {0};
@@ -167,7 +167,7 @@ static bool makes_sense(const struct tsp_ids *t, const struct contents *c)
     return fresh;
 }
 
-/* No file is none given. */
+/* Reads the file. A missing file has no ids. */
 static int read_file(const struct tsp_ids *t, const char *path, struct contents *c, struct err *e)
 {
     struct store *s;
@@ -190,7 +190,7 @@ static int read_file(const struct tsp_ids *t, const char *path, struct contents 
     return rc;
 }
 
-/* What was given meanwhile, before the file was known, stands; of the rest the file's is taken. */
+/* Merges the file's ids. Ids given before the file was known stand; all others come from the file. */
 static void take_in(struct tsp_ids *t, const struct contents *c)
 {
     struct map given = t->fresh;
@@ -234,7 +234,7 @@ int ids_keep_in(struct tsp_ids *t, const char *path, struct err *e)
     return rc;
 }
 
-/* The kept keys and the fresh ones. */
+/* Returns the kept keys and the fresh ones. */
 static uint64_t *all_kept(const struct tsp_ids *t, size_t *n)
 {
     uint64_t *all = mem_alloc((t->n_kept + t->fresh.n + 1) * sizeof *all);

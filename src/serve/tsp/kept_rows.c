@@ -11,7 +11,7 @@
 enum { MOST_LISTS = 8, MOST_BYTES = 64 << 20 };
 
 struct kept_filter {
-    struct kept_list list; /* first */
+    struct kept_list list; /* first member: lists are cast to it */
     char *output, *filter;
     size_t of;
     unsigned refs;
@@ -58,7 +58,7 @@ void kept_rows_free(struct kept_rows *all)
     free(all);
 }
 
-/* Lets go the ones used least lately, until there are no more than that. */
+/* Drops the least recently used lists, down to these limits. */
 static void let_go(struct kept_rows *all, size_t lists, size_t bytes)
 {
     while (all->v.n > lists || all->bytes > bytes) {
@@ -79,7 +79,7 @@ void kept_rows_give_memory(struct kept_rows *all)
     pthread_mutex_unlock(&all->lock);
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static struct kept_filter *find(struct kept_rows *all, const char *output, const char *filter, size_t of)
 {
     for (size_t i = 0; i < all->v.n; i++) {
@@ -110,7 +110,7 @@ const struct kept_list *kept_rows_put(
     struct kept_rows *all, const char *output, const char *filter, size_t of, size_t *rows, size_t n)
 {
     pthread_mutex_lock(&all->lock);
-    struct kept_filter *k = find(all, output, filter, of); /* another request may have been faster */
+    struct kept_filter *k = find(all, output, filter, of); /* added meanwhile by another request, maybe */
     if (k) {
         free(rows);
     } else {

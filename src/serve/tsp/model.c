@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the server knows of: traces, experiments, their bookmarks and derived outputs. All with the server's lock held.
- */
+/* Model of the server: traces, experiments, their bookmarks and derived outputs. All functions: with the server's lock
+ * held. */
 #include "base/progress.h"
 #include "tsp/server.h"
 
@@ -163,15 +163,15 @@ void model_free(struct tsp_server *s)
     vec_free(&s->configs);
 }
 
-/* ---- as text ---- */
+/* ---- output as text ---- */
 
-/* Of a path of the opening; while it is being opened, as far as it has been read. */
+/* Figures of a path of the opening. While it is being opened: of what has been read. */
 static struct tsp_figures figures_at(const struct tsp_opening *o, size_t path)
 {
     const struct tsp_growing *g = &o->growing[path];
     if (o->stage == STAGE_OPEN)
         return o->data->figures[path];
-    struct tsp_figures f = {.events = atomic_load(&g->events)}; /* times are set before the events they belong to */
+    struct tsp_figures f = {.events = atomic_load(&g->events)}; /* times are set before their events */
     f.begin = atomic_load(&g->begin);
     f.end = atomic_load(&g->end);
     return f.events && f.begin <= f.end ? f : (struct tsp_figures){0};
@@ -217,7 +217,7 @@ void model_write_trace(struct json *j, const struct tsp_trace *t, const struct t
     json_end_object(j);
 }
 
-/* How far the reading of traces is, once it is known how much there is. */
+/* Writes the progress of reading traces, once the total is known. */
 static void write_indexed(struct json *j, const struct tsp_opening *o)
 {
     uint64_t done, total;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An experiment's traces, opened in the background by the backend; what requests read is immutable once STAGE_OPEN.
- * When traces have changed they are opened once more, beside what is open, which answers until then. */
+/* Opens an experiment's traces in the background, by the backend. What requests read is immutable once STAGE_OPEN.
+ * Changed traces are opened again, beside the open version, which answers until then. */
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -19,14 +19,14 @@ void tsp_figures_add(struct tsp_figures *sum, const struct tsp_figures *f)
     sum->events += f->events;
 }
 
-/* Asked, as below, by those who read traces: has the experiment been deleted, or does the server end? */
+/* True: the experiment was deleted, or the server ends. Readers of traces call this and grow. */
 static bool is_unwanted(void *opening)
 {
     const struct tsp_opening *o = opening;
     return atomic_load_explicit(&o->unwanted, memory_order_relaxed);
 }
 
-/* Called by those who read traces, after every batch: without locks. */
+/* Called by readers of traces after every batch, without locks. */
 static void grow(void *opening, size_t path, uint64_t events, int64_t begin, int64_t end)
 {
     const struct tsp_opening *o = opening;
@@ -102,7 +102,7 @@ void open_give_memory(void *server)
     pthread_mutex_lock(&s->lock);
     while (done < s->experiments.n) {
         if ((o = held_release(s->experiments.v[done], true)))
-            open_unref_locked(s, o); /* lets the lock go */
+            open_unref_locked(s, o); /* releases the lock for a moment */
         if (done >= s->experiments.n)
             break;
         o = s->experiments.v[done++]->open;
@@ -118,7 +118,7 @@ void open_give_memory(void *server)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Ids are kept with the stores. What cannot be read there was never given, or is replaced. */
+/* Loads the ids, which are stored beside the stores. A missing file has no ids; an unreadable one is replaced. */
 static void name_entries(struct tsp_server *s, struct tsp_opening *o)
 {
     struct err ignored = {0};
@@ -150,8 +150,8 @@ static struct tsp_experiment *experiment_of(struct tsp_server *s, const struct t
     return NULL;
 }
 
-/* The next version has been opened, or could not be: the experiment goes on with the one or the other; with the later
- * reason where neither could be. Returns what it holds no more. */
+/* Replaces the experiment's version after an opening of the next one. If that failed, the old version stays; if both
+ * failed, the later error counts. Returns the version that the experiment no longer holds. */
 static struct tsp_opening *replace(struct tsp_experiment *x, struct tsp_opening *o)
 {
     bool better = o->stage == STAGE_OPEN || x->open->stage == STAGE_FAILED;
@@ -163,7 +163,7 @@ static struct tsp_opening *replace(struct tsp_experiment *x, struct tsp_opening 
     return held_instead(x, old);
 }
 
-/* With the lock held: the experiment that is open, may close, and has not been used for longest; NULL: few are open. */
+/* Returns the least recently used open experiment that may close; NULL: not too many are open. With the lock held. */
 static struct tsp_experiment *closes_next(struct tsp_server *s)
 {
     struct tsp_experiment *oldest = NULL;
@@ -179,7 +179,8 @@ static struct tsp_experiment *closes_next(struct tsp_server *s)
     return n > s->o.max_open ? oldest : NULL;
 }
 
-/* With the lock held, which may be let go for a moment. Requests that use what closes still end. */
+/* Closes the least recently used experiments. Requests that use them still complete. With the lock held, which may be
+ * released for a moment. */
 static void close_least_used(struct tsp_server *s)
 {
     for (struct tsp_experiment *x; (x = closes_next(s));) {
@@ -192,7 +193,7 @@ static void close_least_used(struct tsp_server *s)
     }
 }
 
-/* With the lock held: what became of an opening. */
+/* Records the result of an opening. With the lock held. */
 static void settle(struct tsp_server *s, struct tsp_opening *o, int rc, int64_t took_ns)
 {
     struct tsp_experiment *x = experiment_of(s, o);
@@ -219,14 +220,14 @@ static void settle(struct tsp_server *s, struct tsp_opening *o, int rc, int64_t 
     close_least_used(s);
 }
 
-/* Tells once of a next version that cannot be opened. */
+/* Reports once that a next version cannot be opened. */
 static void tell_problem(struct tsp_server *s, const struct tsp_opening *o, const struct err *before)
 {
     if (s->o.not_opened && !is_unwanted((void *)(uintptr_t)o) && strcmp(before->text, o->error.text) != 0)
         s->o.not_opened(o->request.name, o->error.text);
 }
 
-/* A path that was allowed may lead elsewhere by now. */
+/* Checks the paths again: an allowed path may now lead elsewhere. */
 static int check_paths(const struct tsp_server *s, const struct tsp_open_request *r, struct err *e)
 {
     int rc = 0;
@@ -259,7 +260,7 @@ static void *run_opener(void *arg)
     struct err before = is_next ? x->problem : (struct err){0};
     settle(s, job.o, rc, time_monotonic_ns() - begin);
     pthread_mutex_unlock(&s->lock);
-    persist_save(s); /* times may be by another clock */
+    persist_save(s); /* times may have been converted to another clock */
     if (rc && is_next)
         tell_problem(s, job.o, &before);
     if (!rc) {
@@ -306,7 +307,7 @@ static struct tsp_opening *new_opening(struct tsp_server *s, const struct tsp_ex
     return o;
 }
 
-/* Opens it in a thread of its own; the experiment holds it already. */
+/* Starts the opening in a thread of its own; the experiment holds it already. */
 static void start_opener(struct tsp_server *s, struct tsp_opening *o)
 {
     struct opener *job = mem_alloc(sizeof *job);
@@ -331,7 +332,7 @@ void open_next(struct tsp_server *s, struct tsp_experiment *x)
     start_opener(s, x->next);
 }
 
-/* One that could not be opened says why, also while it is tried again. */
+/* Starts an opening if needed. A failed one keeps reporting its error while it is retried. */
 static void open_start(struct tsp_server *s, struct tsp_experiment *x)
 {
     if (s->stopping || x->next)

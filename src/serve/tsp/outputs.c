@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The outputs of an experiment: the list, and derived ones. */
+/* Outputs of an experiment: the list, and derived ones. */
 #include "tsp/server.h"
 
 #include "base/time.h"
@@ -7,7 +7,7 @@
 
 enum { MAX_DERIVED = 1000, WAIT_NS = 3000000000 };
 
-/* ---- which there are ---- */
+/* ---- list ---- */
 
 static void write_output(struct json *j, const struct tsp_output *o)
 {
@@ -49,7 +49,7 @@ static void write_derived(struct json *j, const struct tsp_derived *d)
     json_end_object(j);
 }
 
-/* One of the outputs that show a derived one. */
+/* Writes an output that shows a derived one. */
 static void write_view(struct json *j, const struct tsp_derived *d, const struct tsp_provider *view, struct arena *a)
 {
     json_begin_object(j);
@@ -70,7 +70,7 @@ static void write_derived_and_views(struct json *j, const struct tsp_derived *d,
         write_view(j, d, *v, a);
 }
 
-/* With the lock held: waits a little until the experiment is open. *x is looked up again; NULL: it is gone. */
+/* Waits a little until the experiment is open. *x is looked up again; NULL: it was removed. With the lock held. */
 static struct tsp_opening *wait_open(struct call *c, struct tsp_experiment **x)
 {
     int64_t deadline = time_monotonic_ns() + WAIT_NS;
@@ -114,9 +114,9 @@ void outputs_list(struct call *c)
         call_error(c, 404, "No such trace", NULL);
 }
 
-/* ---- one output ---- */
+/* ---- single outputs ---- */
 
-/* Is `id` that of a view of the derived output? */
+/* True: `id` is that of a view of the derived output. */
 static bool is_view(const struct tsp_provider *view, const char *derived, const char *id)
 {
     size_t n = strlen(view->id);
@@ -145,14 +145,15 @@ static struct tsp_derived *find_derived(const struct tsp_experiment *x, const ch
     return d && answers == d->provider ? d : NULL;
 }
 
-/* What an id names: an output, or a derived one, or a view of that. */
+/* Output that an id names: an output, a derived one, or a view of that. */
 struct named {
     const struct tsp_output *output;
     const struct tsp_derived *derived;
     const struct tsp_provider *view; /* NULL: the derived output itself */
 };
 
-/* With the lock held. Sends a 404 and lets the lock go when the experiment or the output is not there. */
+/* Finds the output. If the experiment or the output does not exist, sends a 404 and releases the lock. With the lock
+ * held. */
 static bool find_output(struct call *c, struct named *out)
 {
     struct tsp_experiment *x;
@@ -199,7 +200,7 @@ static void write_config_type(struct json *j, const struct tsp_provider *p)
     json_end_object(j);
 }
 
-/* The provider whose configuration types are asked for; NULL: 404 has been sent. Without the lock. */
+/* Finds the provider whose configuration types are requested; false: 404 has been sent. Without the lock. */
 static bool provider_asked(struct call *c, const struct tsp_provider **p)
 {
     struct named named;
@@ -240,9 +241,9 @@ void outputs_config_type(struct call *c)
     call_json(c, 200, &t);
 }
 
-/* ---- deriving ---- */
+/* ---- derived outputs ---- */
 
-/* Equal configurations are one output: its id comes from what is configured. */
+/* Id of a configuration, made from its contents: equal configurations are one output. */
 static void config_id(const struct tsp_provider *p, const char *name, json_t *parameters, char id[UUID_TEXT])
 {
     char *text = json_dumps(parameters, JSON_COMPACT | JSON_SORT_KEYS);
@@ -253,7 +254,7 @@ static void config_id(const struct tsp_provider *p, const char *name, json_t *pa
     free(text);
 }
 
-/* With the lock held: the derived output, made or found; NULL: too many. */
+/* Returns the derived output, found or new; NULL: too many. With the lock held. */
 static struct tsp_derived *derive(
     struct call *c, struct tsp_experiment *x, const struct tsp_provider *p, const char *name, const char *description)
 {

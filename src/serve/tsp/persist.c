@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What survives a restart: a JSON file for each trace, experiment and configuration (docs/formats/server-state.md),
- * each replaced in one step, so that a change costs what has changed. What means nothing here (outputs derived from
- * providers that this server does not have, traces that it must not open) is left as it is. */
+/* State that survives a restart: a JSON file for each trace, experiment and configuration
+ * (docs/formats/server-state.md). Each file is replaced in one step, so the cost of a change depends on its size only.
+ * Parts unknown here (outputs derived from missing providers, traces that must not be opened) are left as they are. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static void write_trace(struct json *j, const struct tsp_trace *t)
         json_kv_string(j, "host", t->host);
 }
 
-/* With the lock held; false: it is no more. */
+/* Writes the thing as text; false: it was removed. With the lock held. */
 static bool write_thing(struct tsp_server *s, const struct persist_item *item, struct text *out)
 {
     struct json j = JSON_TO(out);
@@ -117,7 +117,7 @@ static int remove_file(const char *path, const char *directory, struct err *e)
     return file_sync_dir(directory, e);
 }
 
-/* Takes the lock for as long as the thing takes to be written to memory. */
+/* Saves or removes the file of a thing. Holds the lock only while the text is made. */
 static int save_one(struct tsp_server *s, const struct persist_item *item, struct err *e)
 {
     struct text t = {.fd = -1};
@@ -135,7 +135,7 @@ static int save_one(struct tsp_server *s, const struct persist_item *item, struc
     return rc;
 }
 
-/* With the lock held: the next thing to be saved; false: there is none. */
+/* Returns the next thing to be saved; false: none. With the lock held. */
 static bool take_changed(struct tsp_server *s, struct persist_item *out)
 {
     if (!s->changed_things.n)
@@ -151,7 +151,7 @@ void persist_save(struct tsp_server *s)
     struct err why = {0};
     if (!s->state_dir)
         return;
-    pthread_mutex_lock(&s->saving); /* who comes second finds the changes written, not on their way */
+    pthread_mutex_lock(&s->saving); /* makes a second caller wait until the changes are written */
     pthread_mutex_lock(&s->lock);
     while (take_changed(s, &item)) {
         struct err e = {0};
@@ -162,7 +162,7 @@ void persist_save(struct tsp_server *s)
         }
         pthread_mutex_lock(&s->lock);
     }
-    /* A full disk must not stop the server: answers say so. */
+    /* A full disk must not stop the server: answers report it. */
     s->unsaved = why;
     for (size_t i = 0; i < failed.n; i++)
         persist_note(s, failed.v[i].kind, failed.v[i].uuid);
@@ -212,7 +212,7 @@ static void read_bookmark(struct tsp_experiment *x, json_t *o)
     vec_push(&x->bookmarks, b);
 }
 
-/* One of which no trace is known is not shown, and its file stays: the traces may come back. */
+/* Reads an experiment. If none of its traces is known, it is not shown, and its file stays: the traces may return. */
 static const char *read_experiment(struct tsp_server *s, json_t *o)
 {
     const char *name = call_string(o, "name"), *traces[1024];
@@ -241,7 +241,7 @@ static const char *read_experiment(struct tsp_server *s, json_t *o)
     return x->uuid;
 }
 
-/* One that must not be opened now is not shown, and its file stays. */
+/* Reads a trace. If it must not be opened now, it is not shown, and its file stays. */
 static const char *read_trace(struct tsp_server *s, json_t *o)
 {
     const char *name = call_string(o, "name"), *path = call_string(o, "path"), *host = call_string(o, "host");
@@ -268,7 +268,7 @@ static const char *read_configuration(struct tsp_server *s, json_t *o)
     return model_add_config(s, c)->id;
 }
 
-/* Its uuid; NULL: nothing has been made of it. */
+/* Returns the uuid of the thing; NULL: nothing was made of it. */
 static const char *read_thing(struct tsp_server *s, enum persist_kind kind, json_t *o)
 {
     switch (kind) {
@@ -287,7 +287,7 @@ static void set_number(struct tsp_server *s, enum persist_kind kind, const char 
     }
 }
 
-/* NULL: there is no such file, or (e) it cannot be read. */
+/* Reads a JSON object. NULL: no such file, or (e) it cannot be read. */
 static json_t *read_file(const char *path, struct err *e)
 {
     char *data;
@@ -365,7 +365,7 @@ static int load_kind(struct tsp_server *s, enum persist_kind kind, struct err *e
     return rc;
 }
 
-/* One file with everything, as an older server leaves it: what is not known yet gets a file of its own. */
+/* Reads the single file of an older server: things not known yet get files of their own. */
 static int load_single(struct tsp_server *s, const char *path, struct err *e)
 {
     json_t *all = read_file(path, e), *o;

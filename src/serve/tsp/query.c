@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an operation is asked, from the parameters of its body. */
+/* Parser of an operation's query, from the parameters of the body. */
 #include <ctype.h>
 #include <math.h>
 
@@ -24,7 +24,7 @@ bool call_integer(const json_t *v, int64_t *out)
     return true;
 }
 
-/* A null value is an absent one. */
+/* Returns the member `key`; null counts as absent. */
 static json_t *get(const struct tsp_query *q, const char *key)
 {
     json_t *v = json_object_get(q->parameters, key);
@@ -37,7 +37,7 @@ static int compare_int(const void *a, const void *b)
     return p < q ? -1 : p > q;
 }
 
-/* Integers of an array; sorted: ascending and distinct. NULL when it is no such array. */
+/* Returns the integers of an array; sorted: ascending and distinct. NULL: not such an array. */
 static const int64_t *integers(struct arena *a, json_t *list, bool sorted, size_t *n)
 {
     json_t *item;
@@ -88,13 +88,13 @@ static const char *parse_times(struct tsp_query *q, bool needed, bool generic)
     return NULL;
 }
 
-/* Entries have ids that every client can hold as a number; others are nobody's. */
+/* True: the id may belong to an entry: ids of entries are exact as numbers in every client. */
 static bool is_id(int64_t id)
 {
     return id >= 0 && id < INT64_C(1) << 53;
 }
 
-/* sampled: every row is looked at at every time. */
+/* sampled: every row is evaluated at every time. */
 static const char *parse_items(struct tsp_query *q, bool needed, bool sampled)
 {
     json_t *items = get(q, "requested_items");
@@ -104,7 +104,7 @@ static const char *parse_items(struct tsp_query *q, bool needed, bool sampled)
     q->has_items = true;
     if (!q->items)
         return INVALID("requested_items");
-    while (q->n_items && q->items[0] < 0) { /* ascending */
+    while (q->n_items && q->items[0] < 0) { /* negative ids come first */
         q->items++;
         q->n_items--;
     }
@@ -115,7 +115,7 @@ static const char *parse_items(struct tsp_query *q, bool needed, bool sampled)
         : NULL;
 }
 
-/* An absent member stays as it is; false: it is no integer. */
+/* Reads an integer; an absent member leaves *out unchanged. False: not an integer. */
 static bool element_integer(json_t *e, const char *key, int64_t *out)
 {
     const json_t *v = json_object_get(e, key);

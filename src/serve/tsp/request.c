@@ -92,7 +92,7 @@ static bool is_json(const char *type)
     return !strncasecmp(type, json, n) && (!type[n] || strchr("; ", type[n]));
 }
 
-/* A page of another site can make a browser send any text unasked, but not under JSON's type. */
+/* Requires JSON's content type: a page of another site can make a browser send any text, but not with this type. */
 int tsp_body(struct http_request *q, json_t **body, json_t **parameters, const char **title, const char **detail)
 {
     json_error_t wrong;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What is kept of an experiment has times by the clock that its answers were in. When that is another one, as the
- * server was started with another reference, or as more traces made another one better known, they are told anew. */
+/* Stored times of an experiment are in the clock of its answers. They are converted when that clock changes: the server
+ * was started with another reference, or more traces made another clock better known. */
 #include "tsp/server.h"
 
-/* Both clocks, as the opening knows them. */
+/* Conversion between both clocks, as the opening knows them. */
 struct retimed {
     const struct tsp_backend *backend;
     struct tsp_data *data;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* From method and path to the operation; errors; bodies. */
+/* Dispatch from method and path to the operation; errors; bodies. */
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "tsp/server.h"
 
-/* SMALL: what is known without looking into traces, or one element of an answer. */
+/* SMALL: answered without looking into traces, or with one element of an answer. */
 enum { HAS_BODY = 1, CHANGES = 2, SMALL = 4 };
 
-/* Begins as struct tsp_route. */
+/* Route; begins like struct tsp_route. */
 static const struct route {
     const char *method, *pattern;
     call_handler *run;
@@ -51,7 +51,7 @@ static const struct route {
     {"DELETE", "experiments/*/outputs/*/*", outputs_delete, CHANGES, 0},
     {"GET", "config/types", config_types, SMALL, 0},
     {"GET", "config/types/*", config_type, SMALL, 0},
-    {"POST", "config/types/*", configs_post, HAS_BODY | CHANGES, 0}, /* as a client of version 0.9.0 sends it */
+    {"POST", "config/types/*", configs_post, HAS_BODY | CHANGES, 0}, /* used by clients of version 0.9.0 */
     {"GET", "config/types/*/configs", configs_list, SMALL, 0},
     {"POST", "config/types/*/configs", configs_post, HAS_BODY | CHANGES, 0},
     {"GET", "config/types/*/configs/*", configs_get, SMALL, 0},
@@ -63,7 +63,7 @@ enum { N_ROUTES = sizeof routes / sizeof *routes };
 
 /* ---- answers ---- */
 
-/* Changes hold although they could not be written; whoever makes one learns it (RFC 7234, 5.5: 199). */
+/* Adds a warning (RFC 7234, 5.5: 199) while changes are unsaved. They are in effect, but a restart would lose them. */
 static void warn_unsaved(struct call *c)
 {
     struct err why;
@@ -78,7 +78,7 @@ static void warn_unsaved(struct call *c)
     http_header(c->q, "Warning", arena_printf(c->q->arena, "199 weft \"not kept over a restart: %s\"", why.text));
 }
 
-/* All answers go this way: none is sent that was made of files that were cut off meanwhile. */
+/* Sends every answer. An answer is dropped if files from which it was made were truncated meanwhile. */
 void call_json(struct call *c, int status, struct text *t)
 {
     struct err lost = {0};
@@ -91,7 +91,7 @@ void call_json(struct call *c, int status, struct text *t)
     if (status == 503)
         http_header(c->q, "Retry-After", "1");
     if (c->s->state_dir && c->changes) {
-        persist_save(c->s); /* before anybody hears of it; who only asks does not wait for the disk */
+        persist_save(c->s); /* saved before the client knows; requests without changes do not wait for the disk */
         if (status < 400)
             warn_unsaved(c);
     }

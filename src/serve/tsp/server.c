@@ -17,7 +17,7 @@
 
 enum { STOP_SECONDS = 5, MAX_OPEN = 32 };
 
-/* ---- about the server ---- */
+/* ---- server information ---- */
 
 static void write_identity(struct tsp_server *s, struct json *j)
 {
@@ -35,7 +35,7 @@ static void write_identity(struct tsp_server *s, struct json *j)
     json_kv_string(j, "launcherName", "weft serve");
     json_kv_string(j, "tspVersion", "0.6.0");
     json_kv_bool(j, "codes", true); /* answers whose message says more than their status have a code */
-    json_key(j, "opens");           /* what a client may offer */
+    json_key(j, "opens");           /* ways of opening that a client may offer */
     json_begin_object(j);
     json_kv_bool(j, "paths", s->root != NULL);
     json_kv_bool(j, "uploads", s->upload_dir && s->o.max_upload_bytes);
@@ -99,11 +99,11 @@ static int take_root(struct tsp_server *s, struct err *e)
         return err_sys(e, "--trace-root %s", dir);
     if (!S_ISDIR(st.st_mode))
         return err_set(e, ERR_ARG, "--trace-root %s: give a directory", dir);
-    file_confine(s->root); /* files of traces, too */
+    file_confine(s->root); /* files within traces, too */
     return 0;
 }
 
-/* NAME=PATH as the index takes it: a name has no slash. */
+/* Splits NAME=PATH as the index does: a name has no slash. */
 static const char *split_host(struct arena *a, const char *arg, const char **host)
 {
     const char *eq = strchr(arg, '='), *slash = strchr(arg, '/');
@@ -114,7 +114,7 @@ static const char *split_host(struct arena *a, const char *arg, const char **hos
     return eq + 1;
 }
 
-/* One TRACE argument as a trace; its uuid to `uuid`. */
+/* Adds a TRACE argument as a trace, and returns its uuid. */
 static int add_given(struct tsp_server *s, struct arena *a, const char *arg, char uuid[UUID_TEXT], struct err *e)
 {
     const char *host, *path = split_host(a, arg, &host);
@@ -134,7 +134,7 @@ static int add_given(struct tsp_server *s, struct arena *a, const char *arg, cha
     return 0;
 }
 
-/* What was given may be opened, also where it is remembered. */
+/* Allows the given traces, also where stored state refers to them. */
 static void allow_given(struct tsp_server *s)
 {
     struct arena a = {0};
@@ -147,7 +147,7 @@ static void allow_given(struct tsp_server *s)
     arena_fini(&a);
 }
 
-/* The experiment of the TRACEs given; another one of that name gets out of the way by a number. */
+/* Adds the experiment of the given TRACEs. Its name gets a number if another experiment has that name. */
 static void add_first_experiment(struct tsp_server *s, struct arena *a, const char *const *uuids, size_t n)
 {
     const char *path = model_trace(s, uuids[0])->path,
@@ -229,7 +229,7 @@ static void free_server(struct tsp_server *s)
     free(s);
 }
 
-/* Waits a little for experiments that are being opened; returns whether all are. */
+/* Waits a little for experiments that are being opened. True: all are finished. */
 static bool await_openers(struct tsp_server *s)
 {
     int64_t end = time_monotonic_ns() + STOP_SECONDS * INT64_C(1000000000);
@@ -271,7 +271,7 @@ int tsp_server_start(const struct tsp_options *o, struct tsp_server **out, struc
 {
     struct tsp_server *s = mem_zalloc(sizeof *s);
     int rc = 0;
-    json_set_alloc_funcs(mem_alloc, free); /* which tries again where malloc fails at once */
+    json_set_alloc_funcs(mem_alloc, free); /* mem_alloc retries where malloc fails at once */
     s->o = *o;
     s->o.max_open = o->max_open ? o->max_open : MAX_OPEN;
     s->state_lock = s->follow_wake = -1;
@@ -283,7 +283,7 @@ int tsp_server_start(const struct tsp_options *o, struct tsp_server **out, struc
         rc = take_root(s, e);
     if (!rc && o->state_dir)
         rc = take_state(s, e);
-    if (!rc && !o->frozen) /* it looks at what the state has */
+    if (!rc && !o->frozen) /* follower looks at the loaded state */
         rc = follow_start(s, e);
     if (!rc)
         rc = open_given(s, e);

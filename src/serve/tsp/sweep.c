@@ -15,7 +15,7 @@
 #include "base/time.h"
 #include "base/wait.h"
 
-/* A tree gets a name of this kind in the sweeper's directory; from then on it is in nobody's way. */
+/* Prefix of names that trees get in the sweeper's directory; their old names are then free. */
 #define NAME ".removed-"
 enum { NAME_BYTES = 40, STOP_PATIENCE_S = 2 };
 
@@ -25,7 +25,7 @@ struct sweeper {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t wake;
     bool wanted, stopping;
-    int64_t until_ns; /* end of its work once it stops; monotonic */
+    int64_t until_ns; /* monotonic; limit of its work once it stops */
 };
 
 static void new_name(char name[NAME_BYTES])
@@ -44,7 +44,7 @@ static bool is_over(struct sweeper *s)
     return over;
 }
 
-/* Directory below `at`; NULL: it is none, or cannot be read. */
+/* Directory below `at`; NULL: not a directory, or unreadable. */
 static DIR *open_dir(int at, const char *name)
 {
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -54,8 +54,8 @@ static DIR *open_dir(int at, const char *name)
     return d;
 }
 
-/* Removes a file, or the files in a directory. Directories in it move up, to be swept in their turn, so no path gets
- * long however deep a tree is. Returns whether anything has changed. */
+/* Removes a file, or the files in a directory. Subdirectories move up and are swept later, so paths stay short however
+ * deep a tree is. True: something changed. */
 static bool sweep_one(struct sweeper *s, const char *name)
 {
     bool changed = !unlinkat(s->at, name, 0);
@@ -72,7 +72,7 @@ static bool sweep_one(struct sweeper *s, const char *name)
     return !unlinkat(s->at, name, AT_REMOVEDIR) || changed;
 }
 
-/* Sweeps what is there now. Returns whether anything has changed; then there may be more. */
+/* Sweeps what is there now. True: something changed, and there may be more. */
 static bool sweep_all(struct sweeper *s)
 {
     DIR *d = open_dir(s->at, ".");

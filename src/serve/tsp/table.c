@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables whose rows are at hand by number: columns, lines by index or time, search. */
+/* Tables with random access to their rows: columns, lines by index or time, search. */
 #include <stdlib.h>
 
 #include "base/search.h"
@@ -37,7 +37,7 @@ void tsp_table_columns(struct tsp_answer *answer, const struct tsp_column *colum
 
 /* ---- search ---- */
 
-/* {column id: regular expression}, or NULL */
+/* Adds the terms of {column id: regular expression}, or of NULL. */
 static void add_terms(struct terms *t, json_t *expressions, const struct tsp_column *columns, size_t n)
 {
     const char *key;
@@ -113,7 +113,7 @@ void tsp_end_lines(const struct tsp_lines *l)
     json_end_object(&l->answer->json);
 }
 
-/* Where the lines begin that are asked for. */
+/* First row of the requested lines. */
 static size_t first_row(const struct tsp_table *t, const struct tsp_query *q)
 {
     if (q->by_value)
@@ -123,7 +123,7 @@ static size_t first_row(const struct tsp_table *t, const struct tsp_query *q)
     return (uint64_t)q->index < t->rows ? (size_t)q->index : t->rows;
 }
 
-/* The next or previous row that fits, from `row` on; t->rows: none. */
+/* Next or previous matching row, from `row` on; t->rows: none. */
 static size_t find(const struct tsp_table *t, const struct tsp_query *q, struct terms *s, size_t row)
 {
     if (q->search_backward && row >= t->rows)
@@ -157,7 +157,7 @@ static void write_lines(struct tsp_answer *answer, const struct tsp_table *t, co
     terms_fini(&terms);
 }
 
-/* ---- filtered ---- */
+/* ---- filtered tables ---- */
 
 struct chosen {
     const struct tsp_table *of;
@@ -182,7 +182,7 @@ static int64_t chosen_value(void *arg, size_t row)
     return c->of->value(c->of->arg, c->rows[row]);
 }
 
-/* Those that fit. False: the client has gone, they are not all. */
+/* Finds the matching rows. False: the client has gone, so some are missing. */
 static bool choose(const struct tsp_table *t, const struct tsp_query *q, size_t **rows, size_t *n)
 {
     struct terms s = {0};

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What a version keeps in files is put in order once it answers: with each that is opened there would be more files for
- * ever. Piece by piece, while nothing newer waits; what is newer stops a piece that was begun. Where it comes faster
- * than any piece is done, one is done nevertheless: every second version at the latest. */
+/* Tidies the files of a version once it answers; otherwise every opening would add files forever. It works piece by
+ * piece, while no newer version waits; a newer version stops a piece. If versions arrive faster than a piece takes, one
+ * is completed nevertheless, at every second version at the latest. */
 #include "base/time.h"
 #include "base/wait.h"
 #include "tsp/server.h"
 
-/* Between two pieces: others who want to write the same files, and look for a turn again and again, get theirs. */
+/* Pause between two pieces. Others that want to write the same files, and poll for their turn, get it then. */
 static const int64_t PAUSE_NS = 100000000;
 
 struct tidying {
     struct tsp_server *s;
     const struct tsp_opening *o;
-    bool owed; /* what is newer waits until the piece is done */
+    bool owed; /* newer versions wait until the piece is done */
 };
 
-/* With the lock held: the experiment that it is the newest version of; NULL: none, or the server ends. */
+/* Returns the experiment whose newest version it is; NULL: none, or the server ends. With the lock held. */
 static struct tsp_experiment *newest_of(struct tsp_server *s, const struct tsp_opening *o)
 {
     for (size_t i = 0; i < s->experiments.n && !s->stopping; i++)
@@ -39,7 +39,7 @@ static bool is_to_stop(void *arg)
     return stop;
 }
 
-/* With the lock held: may the next piece begin? What is not begun now is owed. */
+/* True: the next piece may begin. Otherwise it is owed. With the lock held. */
 static bool begin_piece(struct tidying *t)
 {
     int64_t end = time_monotonic_ns() + PAUSE_NS;
@@ -53,7 +53,7 @@ static bool begin_piece(struct tidying *t)
     return !x->tidying_owed;
 }
 
-/* With the lock held: was it the last piece, of which nothing more is to be said? */
+/* True: the piece was the last one. With the lock held. */
 static bool end_piece(const struct tidying *t, enum tsp_tidied tidied)
 {
     struct tsp_experiment *x = newest_of(t->s, t->o);

@@ -22,7 +22,7 @@ bool trace_is_allowed(const struct tsp_server *s, const char *real)
     return false;
 }
 
-/* The path that a URI names: file: URIs and paths; relative ones are below the trace root. */
+/* Returns the path of a URI: a file: URI, or a path; relative ones are below the trace root. */
 static const char *path_of_uri(const struct tsp_server *s, struct arena *a, const char *uri)
 {
     if (!strncmp(uri, "file://", 7))
@@ -41,7 +41,7 @@ static bool type_known(const char *type)
     return false;
 }
 
-/* Status of a path that shall be opened: 0 when a trace is there. */
+/* Returns 0 if there is a trace at the path, else the HTTP status. */
 static int look_at(const struct tsp_server *s, const char *real, const char **detail, struct arena *a)
 {
     struct err e = {0};
@@ -70,7 +70,7 @@ static bool same_type(const char *a, const char *b)
     return !*a || !*b || !strcmp(a, "ANY") || !strcmp(b, "ANY") || !strcmp(a, b);
 }
 
-/* With the lock held. A name is unique in the folder of the trace; the same trace again is itself. */
+/* Adds a trace. A name is unique in the trace's folder; the same trace again is returned. With the lock held. */
 static struct tsp_trace_result add(struct tsp_server *s, const char *real, const char *name, const char *type)
 {
     struct tsp_trace_result r = {.status = 200};
@@ -106,7 +106,7 @@ struct tsp_trace_result trace_open(
     char *real = found ? arena_strdup(a, found) : NULL;
     int unreadable = !found && errno == EACCES;
     free(found);
-    /* What lies elsewhere is as absent as what does not exist: nobody learns what there is. */
+    /* Paths elsewhere are reported as absent, so that nobody learns what exists. */
     if (!real || (!trusted && !trace_is_allowed(s, real)))
         return failed(unreadable && trusted ? 406 : 404, arena_printf(a, "No trace at %s", uri),
             s->root ? arena_printf(a, "traces are opened below %s and where the server was told to", s->root)
@@ -145,7 +145,7 @@ void traces_list(struct call *c)
     call_json(c, 200, &t);
 }
 
-/* Answers with the trace; conflict: as the other side of a 409. */
+/* Sends the trace; conflict: as the other side of a 409. */
 static void answer_trace(struct call *c, const char *uuid, const char *conflict)
 {
     struct text t = {.fd = -1};

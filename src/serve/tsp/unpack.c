@@ -10,27 +10,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* READ_BYTES of the archive are read between two looks at the limits: packed zeros grow a million times. FRAME_BYTES
- * may stand around the contents of an entry, and SILENT_BYTES may be read without a new entry or contents (the
+/* READ_BYTES of the archive are read between two checks of the limits: compressed zeros grow a million times.
+ * FRAME_BYTES may surround the contents of an entry. SILENT_BYTES may be read without a new entry or contents (the
  * directory at the end of a zip). */
 enum { READ_BYTES = 4096, BLOCK_BYTES = 1 << 16, FRAME_BYTES = 4096, FRAMES_MORE = 64, SILENT_BYTES = 128 << 20 };
-/* The filter that packs, and the one that reads the file. */
+/* Filters allowed: the compression, and the one that reads the file. */
 enum { MOST_FILTERS = 2 };
 
 struct unpacking {
     const struct unpack_job *job;
     struct archive *archive;
     int fd;
-    char *path; /* of the entry; begins with the directory, `base` bytes with its slash */
+    char *path; /* path of the entry; begins with the directory, `base` bytes with its slash */
     size_t base;
     uint64_t written, silent;
     unsigned entries, dirs;
-    int status; /* HTTP; 0: good so far */
+    int status; /* HTTP; 0: no error yet */
     const char *why;
     char read[READ_BYTES];
 };
 
-/* The first reason holds. */
+/* Keeps the first reason. */
 static bool refuse(struct unpacking *u, int status, const char *why)
 {
     if (!u->status) {
@@ -49,14 +49,14 @@ static bool refuse_limit(struct unpacking *u, const char *what, uint64_t limit, 
 
 static bool is_wanted(struct unpacking *u)
 {
-    /* A client that has hung up reads no answer; one of a server that stops, or lacks memory, may try again. */
+    /* A client that hung up reads no answer; one of a server that stops, or lacks memory, may retry. */
     return !u->job->is_gone(u->job->arg) || refuse(u, 503, "The server cannot finish the upload now: send it again");
 }
 
 /* ---- reading ---- */
 
-/* What the archive unpacks to, beside contents that are counted as they are written, is bounded by the number of its
- * entries. */
+/* Limits what the archive unpacks to by the number of its entries, except for contents, which are counted as they are
+ * written. */
 static bool is_within(struct unpacking *u)
 {
     uint64_t most = u->job->most_bytes + ((uint64_t)u->entries + FRAMES_MORE) * FRAME_BYTES;
@@ -92,7 +92,7 @@ static la_int64_t seek_to(struct archive *a, void *unpacking, la_int64_t offset,
 
 /* ---- names ---- */
 
-/* Does the path stay below the directory it is unpacked in? */
+/* True: the path stays below the directory in which it is unpacked. */
 static bool stays_below(const char *path)
 {
     if (!path || !*path || *path == '/' || strchr(path, '\\'))
@@ -124,7 +124,7 @@ static bool is_short(struct unpacking *u, const char *path)
     return depth <= UNPACK_MAX_DEPTH || refuse_limit(u, "has directories nested", UNPACK_MAX_DEPTH, "deep");
 }
 
-/* Makes the directory u->path. */
+/* Creates the directory u->path. */
 static bool make_dir(struct unpacking *u)
 {
     if (mkdir(u->path, 0777))
@@ -136,7 +136,7 @@ static bool make_dir(struct unpacking *u)
     return is_wanted(u);
 }
 
-/* Makes the directories on the way to the last part of u->path. Most entries lie in one that is there. */
+/* Creates the parent directories of u->path. Most entries are in an existing one. */
 static bool make_way(struct unpacking *u)
 {
     char *last = strrchr(u->path + u->base, '/');
@@ -191,7 +191,7 @@ static bool copy_data(struct unpacking *u, int fd)
 
 static bool take_directory(struct unpacking *u)
 {
-    char byte; /* contents would be unpacked to be thrown away */
+    char byte; /* contents would be unpacked only to be dropped */
     if (archive_read_data(u->archive, &byte, 1) > 0)
         return refuse(u, 400, "The archive has a directory with contents of its own");
     return make_way(u) && make_dir(u);
@@ -210,8 +210,8 @@ static bool take_file(struct unpacking *u)
     return good;
 }
 
-/* The directory is ours and holds only what was made here: directories and regular files, so no path can lead out of
- * it. */
+/* Unpacks an entry. The directory is ours, with nothing but directories and regular files made here, so no path can
+ * lead out of it. */
 static bool take_entry(struct unpacking *u, struct archive_entry *entry)
 {
     const char *name = archive_entry_pathname(entry);
@@ -236,12 +236,12 @@ static bool take_entry(struct unpacking *u, struct archive_entry *entry)
     return take_file(u);
 }
 
-/* ---- all of it ---- */
+/* ---- archives ---- */
 
 static bool open_archive(struct unpacking *u)
 {
     struct archive *a = u->archive;
-    /* By name: `all` would bring filters that run other programs. */
+    /* Filters by name: `all` would add filters that run other programs. */
     archive_read_support_filter_gzip(a);
     archive_read_support_filter_bzip2(a);
     archive_read_support_filter_xz(a);
@@ -253,7 +253,7 @@ static bool open_archive(struct unpacking *u)
     archive_read_set_callback_data(a, u);
     if (archive_read_open1(a) != ARCHIVE_OK)
         return refuse(u, 400, "This is no tar or zip archive");
-    /* Each layer grows again what the one below it gave. */
+    /* Layers of compression multiply the growth. */
     return archive_filter_count(a) <= MOST_FILTERS || refuse(u, 400, "The archive is packed several times over");
 }
 

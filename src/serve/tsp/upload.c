@@ -15,7 +15,7 @@ enum { MAX_GROWTH = 32, MAX_NAME = 100, MAX_TRIES = 1000 };
 
 /* ---- names ---- */
 
-/* What a directory may be called: letters, digits, dot, dash, underscore; not hidden. */
+/* Makes a name for a directory: letters, digits, dot, dash, underscore; not hidden. */
 static const char *clean_name(struct arena *a, const char *asked)
 {
     char *name = arena_strndup(a, asked ? file_name(asked) : "", MAX_NAME);
@@ -34,11 +34,11 @@ static bool is_known(const struct tsp_server *s, const char *path)
     return false;
 }
 
-/* A server that was killed leaves archives, half-unpacked directories, and directories that have their names but no
- * trace yet: beside those lies a mark. */
+/* Names of what a killed server leaves: archives, half-unpacked directories, and directories with their final names but
+ * no trace yet. A mark lies beside the latter. */
 #define MARK ".settling-"
 #define UNPACKED ".incoming-"
-#define OLD_BODY "upload-" /* archives of older servers; also what a trace may be called */
+#define OLD_BODY "upload-" /* archives of older servers; a trace may have such a name, too */
 
 static bool begins(const char *name, const char *prefix)
 {
@@ -79,10 +79,10 @@ void upload_remove(const struct tsp_server *s, const char *path)
         sweep_away(s->sweeper, path);
 }
 
-/* ---- taking one ---- */
+/* ---- uploads ---- */
 
-/* Gives the directory its name, or the name with a number when that is taken. *mark: a file to be removed when the
- * trace is known. */
+/* Renames the directory to its name, with a number if that is taken. *mark: file to be removed when the trace is
+ * known. */
 static const char *settle(struct call *c, const char *dir, const char *name, const char **mark)
 {
     struct arena *a = c->q->arena;
@@ -92,11 +92,11 @@ static const char *settle(struct call *c, const char *dir, const char *name, con
         *mark = arena_printf(a, "%s/" MARK "%s", c->s->upload_dir, numbered);
         int fd = open(*mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0 && errno == EEXIST)
-            continue; /* somebody else is about to take the name */
+            continue; /* name is about to be taken by another request */
         if (fd < 0)
             return NULL;
         close(fd);
-        if (!mkdir(path, 0777) && !rename(dir, path)) /* onto the empty directory that is ours */
+        if (!mkdir(path, 0777) && !rename(dir, path)) /* replaces the empty directory that is ours */
             return path;
         int why = errno;
         unlink(*mark);
@@ -157,7 +157,7 @@ void upload_post(struct call *c)
         sweep_away(s->sweeper, path);
     persist_save(s);
     if (r.status != 200 || !has_unsaved(s))
-        unlink(mark); /* a trace that is remembered needs none */
+        unlink(mark); /* a saved trace needs no mark */
     if (r.status != 200) {
         call_error(c, r.status, r.status == 501 ? "The archive holds no trace" : r.title, r.detail);
         return;

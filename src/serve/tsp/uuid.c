@@ -31,7 +31,7 @@ void uuid_of_name(const char *name, char out[UUID_TEXT])
 void uuid_random(char out[UUID_TEXT])
 {
     uint8_t b[16];
-    if (getrandom(b, sizeof b, 0) != sizeof b) { /* only an early boot lets it fail */
+    if (getrandom(b, sizeof b, 0) != sizeof b) { /* fails only early at boot */
         uint64_t v[2] = {map_mix((uint64_t)time_now_ns()), map_mix((uint64_t)time_monotonic_ns() ^ 0x9e3779b97f4a7c15)};
         memcpy(b, v, sizeof b);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Models as clients expect them: key names and shapes of the protocol, in one place. */
+/* Writers of models: the protocol's key names and shapes, in one place. */
 #include <math.h>
 
 #include "tsp/entries.h"
@@ -44,7 +44,7 @@ static void kv_string_if(struct json *j, const char *key, const char *s)
         json_kv_string(j, key, s);
 }
 
-/* {"parentKey": key} as a style; blended values belong to the style map. */
+/* Writes {"parentKey": key} as a style; blended values are in the style map. */
 static void write_style_key(struct json *j, const char *key)
 {
     JSON_KEY(j, "style");
@@ -170,7 +170,7 @@ void tsp_begin_row(struct tsp_answer *answer, int64_t entry)
     json_begin_array(j);
 }
 
-/* What answers hold most of: keys and brackets are written as they stand. */
+/* Writes a state. Answers consist mostly of states, so keys and brackets are written as constants. */
 void tsp_write_state(struct tsp_answer *answer, const struct tsp_state *s)
 {
     struct json *j = &answer->json;
