@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to span: the append log (docs/formats/spans.md). What log_append has taken is on disk, whatever happens to
- * the process or the machine afterwards; the database follows behind. */
+/* Private to span: the append log (docs/formats/spans.md). Records that log_append accepted are on disk, whatever
+ * happens to the process or the machine. They are written to the database later. */
 #ifndef WEFT_SPAN_LOG_H
 #define WEFT_SPAN_LOG_H
 
@@ -9,35 +9,35 @@
 #include "base/err.h"
 #include "base/text.h"
 
-/* The end of a record: in a file of the log, by its number, so many bytes. */
+/* End of a record: number of the log file, and offset in bytes. */
 struct log_position { uint64_t file, offset; };
 
 struct log;
-/* Makes the directory if need be, and begins a new file. One process at a time. */
+/* Creates the directory if necessary, and begins a new file. One process at a time. */
 int log_open(const char *directory, struct log **out, struct err *e);
 void log_close(struct log *);
-/* Many threads at once: one write and one sync serves all that wait. ERR_BUSY: more than most_behind_bytes wait for the
- * database. ERR_IO: it could not be written, and is not there. */
+/* Appends and syncs records. Many threads may call it at once: one write and one sync serve all that wait. ERR_BUSY:
+ * more than most_behind_bytes wait for the database. ERR_IO: writing failed, and the records are not in the log. */
 int log_append(struct log *, const void *records, size_t n, int64_t came_ns, uint64_t most_behind_bytes, struct err *e);
-/* Bytes that wait for the database. */
+/* Returns the number of bytes that wait for the database. */
 uint64_t log_behind(struct log *);
-/* How far it is synced. */
+/* Returns the position up to which the log is synced. */
 struct log_position log_end(struct log *);
-/* The file that is read. LOG_READER; each is for one thread. */
+/* Reader of one file at a time. Initialise with LOG_READER; each is for one thread. */
 struct log_reader { int fd; uint64_t file; };
 #define LOG_READER ((struct log_reader){.fd = -1})
 void log_reader_close(struct log_reader *);
-/* The record behind *at, which moves on; waits for it for so many ms. 1: there is one; 0: not yet; else an error: what
- * is there cannot be read. The text is filled with its bytes. */
+/* Reads the record behind *at into `records`, and moves *at on. Waits for it up to wait_ms. Returns 1; 0: none yet; or
+ * an error: what is there cannot be read. */
 int log_next(struct log *, struct log_reader *, struct log_position *at, int wait_ms, struct text *records,
     int64_t *came_ns, struct err *e);
-/* What is before has been read; `kept`: it will not be asked for again either, so that files before go. */
+/* Marks records before `at` as read. Records before `kept` will not be read again, so their files are deleted. */
 void log_done(struct log *, const struct log_position *at, const struct log_position *kept);
-/* Files with records behind *at stay too, but for the oldest of them while they take more bytes than that. */
+/* Keeps files with records behind *at, too; deletes the oldest of them while they take more than most_bytes. */
 void log_hold(struct log *, const struct log_position *at, uint64_t most_bytes);
-/* Bytes of held records that went since it was last asked, because there were too many. */
+/* Returns the bytes of held records deleted by that limit since the last call. */
 uint64_t log_lost(struct log *);
-/* log_next and log_append end soon. */
+/* Makes log_next and log_append return soon. */
 void log_stop(struct log *);
 
 #endif

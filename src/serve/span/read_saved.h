@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to span: spans from JSON that is already taken apart. */
+/* Private to span: spans from parsed JSON. */
 #ifndef WEFT_SPAN_READ_SAVED_H
 #define WEFT_SPAN_READ_SAVED_H
 
@@ -8,7 +8,7 @@
 #include "span/read.h"
 
 typedef int span_tree_reader(struct span_making *, const json_t *, struct err *);
-/* An object with "resourceSpans"; an array of Zipkin's spans; a trace of Jaeger's older interface. */
+/* Forms: an object with "resourceSpans"; an array of Zipkin spans; a trace of Jaeger's older interface. */
 bool span_is_otlp(const json_t *);
 span_tree_reader span_take_otlp, span_take_zipkin, span_take_jaeger;
 

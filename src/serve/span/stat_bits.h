@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers as bits that order as they do. */
+/* Conversion of numbers to bits with the same order, and back. */
 #ifndef WEFT_SPAN_STAT_BITS_H
 #define WEFT_SPAN_STAT_BITS_H
 

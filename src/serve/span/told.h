@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to span: what formats without kinds and states tell by tags. */
+/* Private to span: tags for kind and status, in formats without such fields. */
 #ifndef WEFT_SPAN_TOLD_H
 #define WEFT_SPAN_TOLD_H
 
 #include "span/code.h"
 
-/* The text is put right. */
+/* Makes an attribute; invalid text is repaired. */
 struct span_attribute span_string_attribute(struct span_making *, const char *key, const char *value);
-/* The span's attributes are these but for those that say its kind and status: span.kind, error, otel.status_code,
+/* Sets the span's attributes. Tags for its kind and status become fields instead: span.kind, error, otel.status_code,
  * otel.status_description. */
 void span_tell_of_tags(struct span_making *, struct span_attribute *, size_t n, struct span *);
-/* The fields of a log become an event: its name is the field "event", which is removed; "" if there is none. */
+/* Removes the field "event" of a log, and returns its text as the event's name; "" if absent. */
 const char *span_take_event_name(struct span_attribute *, size_t *n);
 
 #endif

@@ -6,9 +6,9 @@
 #include "base/json.h"
 #include "span/span.h"
 
-/* The value as JSON has it: bytes as base64, int64 as numbers. */
+/* Writes the value as plain JSON: bytes as base64, int64 as numbers. */
 void span_write_plain(struct json *, const struct span_value *);
-/* As OTLP JSON. Origins: "resource" and "schemaUrl" of a ResourceSpans, "scope" and "schemaUrl" of a ScopeSpans. */
+/* Write OTLP JSON. Origins: "resource" and "schemaUrl" of a ResourceSpans, "scope" and "schemaUrl" of a ScopeSpans. */
 void span_write_otlp_resource(struct json *, const struct span_origin *);
 void span_write_otlp_scope(struct json *, const struct span_origin *);
 void span_write_otlp(struct json *, const struct span *);
