@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The database follows the log. */
+/* Log applier: writes the log's records to the database. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +14,13 @@ static const int64_t keep_every_ns = 30 * NS_PER_S, tell_every_ns = 60 * NS_PER_
 struct behind {
     struct span_store *store;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t change;
     bool stop;
     struct log_position applied;
-    char problem[512];  /* why the database takes nothing now; "": it does */
-    int64_t applied_ns; /* when it last took something, or had all (monotonic) */
-    /* of the thread */
+    char problem[512];  /* reason why the database accepts nothing; "": it accepts spans */
+    int64_t applied_ns; /* time of the last commit, or of an empty backlog (monotonic) */
+    /* thread's own fields */
     struct log_reader reader;
     struct log_position synced;
     uint64_t since_sync_bytes, damaged;
@@ -51,7 +51,7 @@ static void set_problem(struct behind *b, const char *why)
     pthread_mutex_unlock(&b->lock);
 }
 
-/* Told once; of one that comes and goes, now and then, or when it stays. */
+/* Reports a failure once; one that comes and goes, only from time to time, or when it persists. */
 static void note_failing(struct span_collector *c, struct err *e)
 {
     struct behind *b = c->behind;
@@ -78,7 +78,7 @@ static void note_working(struct span_collector *c)
     b->told_failing = false;
 }
 
-/* Would it take spans now? */
+/* Tests whether the database accepts spans now. */
 static int try_database(struct behind *b, struct err *e)
 {
     int rc = database_begin(b->store, e);
@@ -95,7 +95,7 @@ static bool is_stopping(struct behind *b)
     return stop;
 }
 
-/* One transaction of what is there, if anything is: 1, 0, or an error, after which all is as it was. */
+/* Applies available records in one transaction. Returns 1; 0: none; or an error, with everything unchanged. */
 static int apply(struct span_collector *c, struct log_position *at, int wait_ms, struct err *e)
 {
     struct behind *b = c->behind;
@@ -163,11 +163,11 @@ static void keep(struct span_collector *c)
     int rc = database_keep(
         b->store, c->o.keep_ns ? time_now_ns() - c->o.keep_ns : INT64_MIN, c->o.keep_bytes, &b->more_to_remove, &e);
     b->more_to_remove &= !rc;
-    if (rc && rc != ERR_BUSY && !b->failing) /* readers in the way: the next time */
+    if (rc && rc != ERR_BUSY && !b->failing) /* ERR_BUSY: readers are in the way; retried later */
         tell(c, &e);
 }
 
-/* What a store of an older weft lacks. */
+/* Adds what a store of an older weft lacks. */
 static void catch_up(struct span_collector *c)
 {
     struct behind *b = c->behind;
@@ -195,7 +195,7 @@ static void *follow(void *arg)
             note_idle(b);
         }
         if (!rc && b->failing)
-            rc = try_database(b, &e); /* nothing waits that would show it */
+            rc = try_database(b, &e); /* test, since no waiting records would show it */
         if (rc >= 0) {
             note_working(c);
         } else {
@@ -216,7 +216,7 @@ static void *follow(void *arg)
     }
 }
 
-/* A database that cannot be reached yet is waited for; one that is not what it should be is told at once. */
+/* Tests the database at the start. If it cannot be reached yet, it is retried later; any other fault is an error. */
 static int try_at_start(struct span_collector *c, struct err *e)
 {
     int rc = try_database(c->behind, e);
@@ -241,16 +241,16 @@ int behind_start(struct span_collector *c, struct err *e)
         return rc;
     }
     b->applied_ns = time_monotonic_ns();
-    b->since_sync_bytes = SYNC_BYTES + 1; /* what was committed before need not be on disk */
+    b->since_sync_bytes = SYNC_BYTES + 1; /* earlier commits may not be on disk */
     pthread_mutex_init(&b->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&b->change, &monotonic);
     pthread_condattr_destroy(&monotonic);
     c->behind = b;
-    if (b->applied.file >= log_end(c->log).file) /* a start begins a new file: that was another log */
+    if (b->applied.file >= log_end(c->log).file) /* position of another log, since each start begins a new file */
         b->applied = (struct log_position){0};
-    log_done(c->log, &b->applied, &b->synced); /* so much does not wait, even if the database cannot be reached */
+    log_done(c->log, &b->applied, &b->synced); /* records applied earlier do not wait, even without a database */
     if (try_at_start(c, e) || (rc = pthread_create(&b->thread, NULL, follow, c))) {
         span_store_close(b->store);
         free(b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Units that take their time in the same way: clusters of how long their stages took. */
+/* Clusters of units by the durations of their stages. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,23 +8,23 @@
 #include "span/spans.h"
 #include "span/statistics.h"
 
-/* Stages that tell units apart, units that are clustered (the others join the nearest), and worlds without clusters
- * that are made for comparison. */
+/* Limits: stages used for distances; units clustered (others join the nearest cluster); simulated worlds without
+ * clusters. */
 enum { STAGES_MOST = 24, SAMPLE = 300, WORLDS = 99, CLUSTERS_MOST = 6, LEAST_CLUSTER = 4 };
 #define LEAST_SILHOUETTE 0.4
 #define LEAST_SPREAD 0.02
 #define ALPHA 0.05
-#define FAR 8.0 /* spreads: farther is as far */
+#define FAR 8.0 /* robust spreads; larger ones are cut to it */
 
-/* Rows of numbers, one per unit; NaN: it has no such stage. */
+/* Matrix with a row per unit; NaN: the unit lacks the stage. */
 struct matrix {
     double *v;
     size_t n, width;
 };
 
-/* ---- what is clustered ---- */
+/* ---- selection of units and stages ---- */
 
-/* Units of the commonest kind. */
+/* Returns the units of the commonest kind. */
 static uint32_t *commonest(const struct spans *s, size_t *n)
 {
     struct map counts = {0};
@@ -46,7 +46,7 @@ static uint32_t *commonest(const struct spans *s, size_t *n)
     return units;
 }
 
-/* A stage that many units have. `place`: how far from their begins, on average. */
+/* Stage that many units have. `place`: mean distance from their begins. */
 struct common {
     uint32_t name;
     uint64_t units;
@@ -63,7 +63,7 @@ static int by_place(const void *a, const void *b)
     return order_of(((const struct common *)a)->place, ((const struct common *)b)->place);
 }
 
-/* Of the whole itself its parts tell; alone it is all there is. */
+/* Returns whether the row is a stage. A unit's root is none, since its parts represent it, unless it is alone. */
 static bool is_stage(const struct spans *s, const struct spans_unit *u, uint32_t row)
 {
     return (int32_t)row != u->root || u->members == 1;
@@ -91,7 +91,7 @@ static void count_stages(const struct spans *s, const struct spans_clusters *c, 
     map_fini(&last);
 }
 
-/* Those that at least half of the units have, of those the ones that take most time; in the order of time. */
+/* Chooses the stages that at least half of the units have; of those, the ones with most time. Sorted by time. */
 static void choose_stages(const struct spans *s, struct spans_clusters *c)
 {
     struct map numbers = {0};
@@ -127,7 +127,7 @@ static void choose_stages(const struct spans *s, struct spans_clusters *c)
     vec_free(&v);
 }
 
-/* How long each unit spent in each stage, in ns. */
+/* Returns the time that each unit spent in each stage, in ns. */
 static struct matrix measure(const struct spans *s, const struct spans_clusters *c)
 {
     struct matrix m = {mem_alloc((c->units * c->n_stages + 1) * sizeof(double)), c->units, c->n_stages};
@@ -152,7 +152,7 @@ static struct matrix measure(const struct spans *s, const struct spans_clusters 
 
 /* ---- distances ---- */
 
-/* Each column in robust spreads from its median. */
+/* Scales each column to robust spreads from its median. */
 static void standardise(struct matrix *m)
 {
     double *column = mem_alloc((m->n + 1) * sizeof *column);
@@ -171,7 +171,7 @@ static void standardise(struct matrix *m)
     free(column);
 }
 
-/* Over the stages that both have. */
+/* Returns the distance over the stages that both units have. */
 static float distance_between(const double *a, const double *b, size_t width)
 {
     double sum = 0;
@@ -200,7 +200,7 @@ static void partition(const struct matrix *m, struct stat_clusters *c, uint8_t *
 
 /* ---- worlds without clusters ---- */
 
-/* The lower triangle of which the square is how columns vary together (Cholesky); what is not there tells nothing. */
+/* Returns the lower triangular Cholesky factor of the columns' covariance; missing values are left out. */
 static double *spread_together(const struct matrix *m)
 {
     size_t w = m->width;
@@ -245,7 +245,8 @@ static void make_world(const struct matrix *like, const double *l, struct stat_d
     standardise(out);
 }
 
-/* How often units whose logarithms are normal, and vary together as these do, part as well (as Liu et al. 2008 ask). */
+/* Returns how often units without clusters part as well. Their logarithms are normal with the same covariance (Liu et
+ * al. 2008). */
 static double chance_of(const struct matrix *m, double silhouette)
 {
     struct matrix world = {mem_alloc((m->n * m->width + 1) * sizeof(double)), m->n, m->width};
@@ -265,14 +266,14 @@ static double chance_of(const struct matrix *m, double silhouette)
     return (double)(as_good + 1) / (WORLDS + 1);
 }
 
-/* ---- the answer ---- */
+/* ---- result ---- */
 
 static int by_number(const void *a, const void *b)
 {
     return order_of(*(const size_t *)a, *(const size_t *)b);
 }
 
-/* Drawn by lot, because every so many would fall in step with what comes in turns. */
+/* Draws a random sample; a regular one could be in step with a periodic order. */
 static struct matrix take_sample(const struct matrix *all, size_t *picked)
 {
     struct matrix m = {NULL, all->n < SAMPLE ? all->n : SAMPLE, all->width};
@@ -319,7 +320,7 @@ static void tell_typical(const struct spans *s, const struct matrix *ns, struct 
     double *column = mem_alloc((ns->n + 1) * sizeof *column);
     for (size_t c = 0; c < out->n; c++) {
         out->v[c].typical = mem_alloc((ns->width + 1) * sizeof *column);
-        for (size_t k = 0; k <= ns->width; k++) { /* last, the whole */
+        for (size_t k = 0; k <= ns->width; k++) { /* last: the whole unit */
             size_t n = 0;
             for (size_t i = 0; i < ns->n; i++) {
                 const struct spans_unit *u = s->units.v + out->unit[i];
@@ -333,7 +334,7 @@ static void tell_typical(const struct spans *s, const struct matrix *ns, struct 
     free(column);
 }
 
-/* The logarithms, of what takes part. */
+/* Returns logarithms of the values used. */
 static struct matrix logs_of(const struct matrix *ns)
 {
     struct matrix m = {mem_alloc((ns->n * ns->width + 1) * sizeof *m.v), ns->n, ns->width};

@@ -118,7 +118,7 @@ static const char *get_text(struct wire_in *in, struct arena *a, size_t *n)
     return length ? arena_strndup(a, v, length) : "";
 }
 
-/* Of a text without NULs. */
+/* Returns a text without NULs. */
 static const char *get_name(struct wire_in *in, struct arena *a)
 {
     size_t n;
@@ -204,7 +204,7 @@ static void skip_attributes(struct wire_in *in, unsigned depth)
     }
 }
 
-/* As many as are wanted. */
+/* Reads only the wanted attributes. */
 static void get_wanted(
     struct wire_in *in, struct arena *a, span_wants *wants, const void *which, struct span_attributes *out)
 {
@@ -319,7 +319,7 @@ bool span_read_brief(struct wire_in *in, struct arena *a, span_wants *wants, con
 {
     size_t n;
     span_read_head(in, a, s);
-    wire_string(in, &n); /* the status' message, the state */
+    wire_string(in, &n); /* status message, state */
     wire_string(in, &n);
     get_u32(in);
     get_wanted(in, a, wants, which, &s->attributes);
@@ -347,7 +347,7 @@ static void take_text(const struct terms_of *t, const char *key, size_t n, const
 }
 #define TAKE_TEXT(t, key, value) take_text(t, key, sizeof key - 1, value)
 
-/* Texts are compared up to the first NUL. */
+/* Takes a term; texts count up to the first NUL. */
 static void take_attribute(const struct terms_of *t, const char *key, size_t n, struct wire_in *in)
 {
     struct wire_in value = *in;
@@ -380,7 +380,7 @@ static void take_attributes(const struct terms_of *t, struct wire_in *in)
     }
 }
 
-/* A text on its own, under a key. */
+/* Takes a text of its own, under a key. */
 static void take_named(const struct terms_of *t, const char *key, struct wire_in *in)
 {
     size_t n;

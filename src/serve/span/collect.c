@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The collector: its parts, taking bodies in, start and stop. */
+/* Collector: request bodies, start and stop. */
 #include "span/collect.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/time.h"
 
-/* A body of so many bytes may be taken apart now; false: later. */
+/* Reserves memory to parse a body of so many bytes; false: too much is in progress. */
 static bool may_work(struct span_collector *c, uint64_t bytes)
 {
     uint64_t others = atomic_fetch_add(&c->in_work_bytes, bytes);
@@ -54,7 +54,7 @@ int collect_status(int rc)
     case ERR_FORMAT: return 400;
     case ERR_UNSUPPORTED: return 415;
     case ERR_LIMIT: return 413;
-    default: return 503; /* what may go later */
+    default: return 503; /* temporary errors */
     }
 }
 

@@ -15,7 +15,7 @@ static ProtobufCBinaryData packed(const ProtobufCMessage *m, struct text *t)
     return (ProtobufCBinaryData){t->n, (uint8_t *)t->v};
 }
 
-/* A google.rpc.Status that says when to come again, which is how OTLP wants it told. */
+/* Writes a google.rpc.Status with the retry delay, as OTLP requires. */
 static void write_retry(struct grpc_call *call)
 {
     static const char type[] = "type.googleapis.com/google.rpc.RetryInfo";
@@ -44,7 +44,7 @@ static enum grpc_status status_of(int rc)
     switch (rc) {
     case ERR_FORMAT: return GRPC_INVALID_ARGUMENT;
     case ERR_LIMIT: return GRPC_RESOURCE_EXHAUSTED;
-    default: return GRPC_UNAVAILABLE; /* what may go later */
+    default: return GRPC_UNAVAILABLE; /* temporary errors */
     }
 }
 

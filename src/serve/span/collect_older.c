@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The older ways that spans come: Jaeger's Thrift and Zipkin's JSON, over HTTP. Neither knows of partial success. */
+/* Older ways to receive spans: Jaeger's Thrift and Zipkin's JSON, over HTTP. Neither has partial success. */
 #include <string.h>
 
 #include "span/collect.h"
 
-/* 202, or why not: the message of the first span that was refused. */
+/* Answers 202, or an error with the message of the first refused span. */
 static void answer(struct span_collector *c, struct http_request *q, span_reader *read)
 {
     struct span_told told = {0};
@@ -19,7 +19,7 @@ static void answer(struct span_collector *c, struct http_request *q, span_reader
         http_reply(q, 202, NULL, &none);
 }
 
-/* False: it is not a POST to that path, and answered. */
+/* Returns false, with an answer sent, if it is not a POST to that path. */
 static bool is_post(struct http_request *q, const char *path)
 {
     if (strcmp(q->path, path) != 0) {

@@ -20,7 +20,7 @@ static ProtobufCBinaryData binary_of(const char *s)
     return (ProtobufCBinaryData){strlen(s), (uint8_t *)s};
 }
 
-/* A google.rpc.Status. */
+/* Answers with a google.rpc.Status. */
 static void refuse(struct http_request *q, bool json, int status, const char *why)
 {
     if (status == 503)

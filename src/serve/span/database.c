@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A store's database, whichever kind it is. */
+/* Database of a store, independent of its kind. */
 #include "span/database.h"
 
 #include <stdlib.h>
@@ -93,7 +93,7 @@ int database_add(struct span_store *s, const void *records, size_t n, int64_t ca
 {
     struct wire_in in = wire_of(records, n), origin, body;
     bool has_origin = false;
-    struct arena arena = {0}; /* of all: they are a batch */
+    struct arena arena = {0}; /* memory of the batch */
     int rc = 0;
     while (!rc && span_next_record(&in, &origin, &body)) {
         struct span_origin o = {0};
@@ -158,7 +158,7 @@ static int find_origin(struct span_cursor *c, int64_t number, const struct span_
     return rc;
 }
 
-/* wants NULL: the whole of it. */
+/* Reads the next span. wants NULL: the whole span. */
 static int next_span(struct span_cursor *c, struct arena *arena, span_wants *wants, const void *which,
     const struct span **out, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two sides of the same stages, and when stages changed. */
+/* Comparison of two sides of the same stages, and changes of stages over time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "span/spans.h"
 #include "span/statistics.h"
 
-enum { CHANGES_MOST = 16 }; /* of one stage */
+enum { CHANGES_MOST = 16 }; /* limit per stage */
 #define ALPHA 0.05
 
-/* A duration, and whose. */
+/* Duration of a row. */
 struct timed {
     double ns;
     int64_t begin;
@@ -46,7 +46,7 @@ static double *numbers_of(const struct timed *v, size_t n)
     return numbers;
 }
 
-/* Both sides sorted. */
+/* Compares two sorted sides. */
 static struct spans_difference compare_sides(const struct timed *const v[2], const size_t *n)
 {
     struct spans_difference d = {.n = {n[0], n[1]}, .shift = NAN, .low = NAN, .high = NAN, .tail = NAN, .p = 1};
@@ -153,7 +153,7 @@ static double median_of(const struct timed *v, size_t n)
     return median;
 }
 
-/* One stage's durations in the order of time. */
+/* Finds the changes of one stage's durations in order of time. */
 static void find_changes(
     struct timed *v, size_t n, const struct spans_kind *kind, double alpha, struct spans_changes *out, size_t *cap)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of attributes that explain durations by themselves: units that have one take longer than the others. */
+/* Attribute values that explain durations by themselves: units that have one take longer than the others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "span/statistics.h"
 
 #define ALPHA 0.05
-#define LEAST_RATIO 1.05 /* of the medians: what is less is of no use to anybody, however sure it is */
+#define LEAST_RATIO 1.05 /* least ratio of medians: smaller differences are useless, however certain */
 enum { EXACT_MOST = 50 };
 
-/* A value of an attribute, and the units that have it. */
+/* Attribute value, and the units that have it. */
 struct value {
     uint32_t key, value;
     VEC(uint32_t) units;
@@ -20,7 +20,7 @@ struct value {
 struct values {
     VEC(struct value) v;
     struct map numbers;
-    uint32_t unit; /* whose facts are taken */
+    uint32_t unit; /* unit being visited */
 };
 
 static void take(void *arg, uint32_t key, uint32_t value)
@@ -37,9 +37,9 @@ static void take(void *arg, uint32_t key, uint32_t value)
         vec_push(&x->units, all->unit);
 }
 
-/* ---- one question ---- */
+/* ---- single tests ---- */
 
-/* How long the units took in one stage; NaN: a unit does not have it. */
+/* Durations of the units in one stage; NaN: the unit lacks it. */
 struct duration_column {
     const double *ns;
     double *ranks; /* twice the mean rank */
@@ -78,14 +78,14 @@ static void rank_column(struct duration_column *c)
     free(r);
 }
 
-/* A question: do units with the value take longer, or shorter, in this stage? */
+/* Test: do units with the value take longer, or shorter, in this stage? */
 struct question {
-    size_t value, stage; /* stage: behind the last, the whole */
+    size_t value, stage; /* stage beyond the last: the whole unit */
     size_t n, others;
     double typical, others_typical;
 };
 
-/* Durations with the value first, then the others'. */
+/* Divides durations: those with the value first, then the others. */
 static size_t part(const struct duration_column *c, const struct value *x, double *out)
 {
     size_t in = 0, next = 0, at = 0;
@@ -102,7 +102,7 @@ static size_t part(const struct duration_column *c, const struct value *x, doubl
     return in;
 }
 
-/* Mann & Whitney's test of the value's units against the others; from the ranks of all where there are many. */
+/* Runs Mann & Whitney's test of the value's units against the others; for many units, from their common ranks. */
 static double ask(const struct duration_column *c, const struct value *x, double *scratch, struct question *q)
 {
     double sum = 0;
@@ -125,7 +125,7 @@ static double ask(const struct duration_column *c, const struct value *x, double
     return variance <= 0 || far <= 0 ? 1 : 2 * stat_normal_tail(far / sqrt(variance));
 }
 
-/* ---- all of them ---- */
+/* ---- selection of factors ---- */
 
 struct questions {
     VEC(struct question) asked;
@@ -154,7 +154,7 @@ static void ask_all(const struct values *all, const double *ns, size_t units, si
     free(scratch);
 }
 
-/* Of a value's answers the stage that is longer by most; the whole only where no stage is. */
+/* Prefers the stage with the largest difference among a value's results; the whole unit only if no stage has one. */
 static bool is_better(const struct spans_factor *known, const struct question *q, bool whole)
 {
     if (!known->n)

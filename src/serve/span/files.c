@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans from files of JSON. */
+/* Spans from JSON files. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { MOST_FILE_BYTES = 1 << 30 };
 
-/* One that was read; `order`: its place in the file. */
+/* Span that was read; `order`: its position in the file. */
 struct found {
     const struct span *span;
     uint64_t hash[2];
@@ -42,7 +42,7 @@ static int by_order(const void *a, const void *b)
     return order_of(((const struct found *)a)->order, ((const struct found *)b)->order);
 }
 
-/* Does `next`, which comes behind `kept` by ids, say something of its own? */
+/* Returns whether `next`, which follows `kept` in order of ids, adds information. */
 static bool says_more(const struct found *kept, const struct found *next)
 {
     if (memcmp(kept->span->trace_id, next->span->trace_id, SPAN_TRACE_BYTES) ||
@@ -96,7 +96,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* One value a line? Then the first line is one, whole. */
+/* Returns whether there is one value per line, that is, whether the first line is a whole value. */
 static bool has_lines(const char *s, size_t n)
 {
     const char *end = memchr(s, '\n', n);
@@ -113,8 +113,8 @@ static bool is_blank_line(const char *s, size_t n)
     return !n;
 }
 
-/* A line that is torn or holds no spans takes nothing from the others: it is told as a span that was refused. An error
- * only if no line could be read. */
+/* Reads line by line. A torn line, or one without spans, is reported as a refused span and does not affect the others.
+ * An error is returned only if no line could be read. */
 static int read_lines(struct span_making *m, const char *s, size_t n, struct err *e)
 {
     int rc = 0;
@@ -139,7 +139,7 @@ static int read_lines(struct span_making *m, const char *s, size_t n, struct err
     return read ? 0 : rc;
 }
 
-/* Behind a byte order mark and blanks. */
+/* Reads what follows a byte order mark and blanks. */
 static int read_plain(struct span_making *m, const char *s, size_t n, struct err *e)
 {
     static const char mark[] = "\xef\xbb\xbf";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans that were acknowledged go on to another collector, from the log: whatever that one does, nobody here waits. */
+/* Forwarder: sends acknowledged spans from the log to another collector. Nothing here waits for that one. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,17 +20,17 @@ enum { MOST_REQUEST_BYTES = 4 << 20, MOST_ANSWER_BYTES = 4 << 20, MOST_RETRY_AFT
 static const int64_t tell_every_ns = 60 * NS_PER_S, look_every_ns = NS_PER_S / 20;
 
 struct forward {
-    char *url, *path; /* path: of the file that says how far it went */
+    char *url, *path; /* path: file with the position reached */
     struct http_client *client;
     pthread_t thread;
     pthread_mutex_t lock; /* guards stop */
     pthread_cond_t change;
     bool stop;
-    /* of the thread */
+    /* thread's own fields */
     struct log_reader reader;
     struct log_position at;
     struct protobuf_request request;
-    uint64_t refused; /* spans, and why; not told yet */
+    uint64_t refused; /* refused spans not reported yet, and why */
     char why[256];
     int64_t told_refused_ns, told_ns;
 };
@@ -43,7 +43,7 @@ static bool is_stopping(struct forward *f)
     return stop;
 }
 
-/* False: it stops. */
+/* Returns false if the forwarder stops. */
 static bool sleep_ms(struct forward *f, int64_t ms)
 {
     int64_t until = time_monotonic_ns() + ms * (NS_PER_S / 1000);
@@ -90,7 +90,7 @@ static void note_refused(struct span_collector *c, uint64_t spans, const char *w
         tell_refused(c);
 }
 
-/* Of what did not wait any longer for its turn. */
+/* Reports spans dropped from the backlog. */
 static void tell_lost(struct span_collector *c)
 {
     uint64_t bytes = log_lost(c->log);
@@ -104,7 +104,7 @@ static void tell_lost(struct span_collector *c)
 
 /* ---- sending ---- */
 
-/* What the other says of spans that it did not take, although it took the request. */
+/* Reads the number of spans rejected in an accepted request. */
 static void read_answer(struct span_collector *c, const struct http_fetch *q)
 {
     Otlp__Response *r = otlp__response__unpack(NULL, q->body.n, (uint8_t *)q->body.v);
@@ -115,14 +115,15 @@ static void read_answer(struct span_collector *c, const struct http_fetch *q)
         otlp__response__free_unpacked(r, NULL);
 }
 
-/* Would it be refused again? Of a wrong path, a missing token or a wrong method the spans are not to blame. */
+/* Returns whether a retry would be refused, too. A wrong path, token or method is not the spans' fault, so these are
+ * retried. */
 static bool is_final(int status)
 {
     return status == 400 || status == 413 || status == 415 || status == 422 ||
         (status >= 500 && status != 502 && status != 503 && status != 504);
 }
 
-/* One try. True: that is done. */
+/* Tries to send once. Returns true if the request is settled. */
 static bool try_once(struct span_collector *c, int64_t *again_ms)
 {
     struct forward *f = c->forward;
@@ -165,7 +166,7 @@ static bool try_once(struct span_collector *c, int64_t *again_ms)
     return done;
 }
 
-/* Until it is sent, or refused for good. False: it stops. */
+/* Retries until the request is sent, or refused for good. Returns false if the forwarder stops. */
 static bool send_request(struct span_collector *c)
 {
     struct forward *f = c->forward;
@@ -188,7 +189,7 @@ static bool send_request(struct span_collector *c)
 
 /* ---- the log ---- */
 
-/* Spans of a batch into the request, which is sent whenever it is large. False: it stops. */
+/* Adds a batch to the request, and sends it whenever it is large. Returns false if the forwarder stops. */
 static bool add_records(struct span_collector *c, const struct text *records)
 {
     struct forward *f = c->forward;
@@ -230,7 +231,7 @@ static void keep_position(struct span_collector *c, const struct log_position *a
     log_hold(c->log, at, c->o.forward_spool_bytes);
 }
 
-/* What there is, up to some size, is sent. False: it stops, or there was an error. */
+/* Sends available records, up to some size. Returns false on an error, or if the forwarder stops. */
 static bool forward_some(struct span_collector *c, struct err *e)
 {
     struct forward *f = c->forward;
@@ -272,7 +273,7 @@ static void *forward(void *arg)
 
 /* ---- start and stop ---- */
 
-/* Where it went on last, or else the end: what came before is not forwarded. */
+/* Reads the last position, or takes the end: spans received before forwarding are not forwarded. */
 static void read_position(struct span_collector *c)
 {
     struct forward *f = c->forward;
@@ -294,7 +295,7 @@ int forward_start(struct span_collector *c, struct err *e)
 {
     char *path = mem_printf("%s/forwarded", c->directory);
     if (!c->o.forward) {
-        unlink(path); /* what comes now is not forwarded later either */
+        unlink(path); /* spans received from now on are not forwarded later either */
         free(path);
         return 0;
     }

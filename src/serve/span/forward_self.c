@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Is what spans shall be forwarded to this collector itself, by whatever name? */
+/* Check whether spans would be forwarded to this collector itself, under any name. */
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "span/collect.h"
 
-/* NULL: nobody knows the name now. */
+/* Resolves the URL's host. NULL: it cannot be resolved now. */
 static struct addrinfo *resolve(const char *url, bool numeric)
 {
     const char *rest = strstr(url, "://");
@@ -21,7 +21,7 @@ static struct addrinfo *resolve(const char *url, bool numeric)
     bool secure = !strncmp(url, "https:", 6);
     rest += 3;
     size_t n = strcspn(rest, "/?#"), at = 0;
-    for (size_t i = 0; i < n; i++) /* behind a user's name */
+    for (size_t i = 0; i < n; i++) /* skips the user name */
         at = rest[i] == '@' ? i + 1 : at;
     if (n - at >= sizeof host)
         return NULL;
@@ -43,7 +43,7 @@ static uint16_t port_of(const struct sockaddr *a)
                                     : ((const struct sockaddr_in *)(const void *)a)->sin_port;
 }
 
-/* As IPv6 has it, IPv4 included. */
+/* Returns the address as IPv6, with IPv4 mapped. */
 static struct in6_addr host_of(const struct sockaddr *a)
 {
     struct in6_addr out = IN6ADDR_ANY_INIT;
@@ -61,7 +61,7 @@ static bool is_wildcard(const struct sockaddr *a)
     return IN6_IS_ADDR_UNSPECIFIED(&host) || !memcmp(&host, &any4, sizeof host);
 }
 
-/* Only an address of this machine can be bound. */
+/* Returns whether the address is this machine's: only such a one can be bound. */
 static bool is_here(const struct addrinfo *a)
 {
     struct sockaddr_storage s = {0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans become rows: texts by number, of attributes what is asked for; then in order, each once. */
+/* Rows from spans: texts become numbers, and only the chosen attributes are kept. Rows are then sorted, and repeated
+ * ones removed. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "base/order.h"
 #include "span/spans.h"
 
-enum { LONGEST_VALUE = 256 }; /* bytes: longer ones tell nothing that many spans share */
+enum { LONGEST_VALUE = 256 }; /* bytes; longer values are hardly shared by spans */
 
 /* ---- keys ---- */
 
@@ -17,7 +18,7 @@ static const char *const names_of[][8] = {
     {"entry", "entry", "gwms.entry", "glidein.entry", "GLIDEIN_Entry_Name", NULL},
     {"client", "client", "gwms.client", "glidein.client", "GLIDEIN_Client", NULL},
 };
-/* What tells pilot jobs apart: GlideinWMS' scripts, and its successors. */
+/* Keys that tell pilot jobs apart: of GlideinWMS' scripts, and of their successors. */
 static const char *const usual_groups[] = {"UUID", "glidein.uuid", "gwms.glidein_index", NULL};
 
 const char *const *spans_key_names(const char *key, const char *alone[2])
@@ -165,7 +166,8 @@ static bool is_meant(const struct span_query *q, const struct span *x)
         (!q->by_time || (x->begin_ns >= q->begin_ns && x->begin_ns < q->end_ns));
 }
 
-/* A link to its own parent: OpenTracing's "follows from", or a message that somebody takes later. */
+/* Returns whether a span links to its own parent: "follows from" of OpenTracing, or a message that is received
+ * later. */
 static bool follows_parent(const struct span *x)
 {
     for (size_t i = 0; i < x->n_links; i++) {
@@ -208,7 +210,7 @@ int spans_add_file(struct spans *s, const char *path, struct span_told *told, st
     int rc = span_read_file(path, &arena, &list, told, e);
     for (size_t i = 0; !rc && i < list.n; i++)
         spans_add(s, list.v[i]);
-    map_fini(&s->origin_of); /* the next arena may lie where this one did */
+    map_fini(&s->origin_of); /* the next arena may reuse this one's addresses */
     s->origin_of = (struct map){0};
     free(list.v);
     arena_fini(&arena);
@@ -266,8 +268,8 @@ static int by_id(const void *a, const void *b)
     return order_of(x->id, y->id) ?: order_of(y->life, x->life) ?: by_end(x, y);
 }
 
-/* The same span again: as it was told while open, or what came on two ways. Two with one id that tell different things
- * (client and server of one call in some formats) are two. */
+/* Returns whether a row repeats a span: its state while open, or a copy that arrived another way. Rows with one id but
+ * different content are two spans (client and server of one call in some formats). */
 static bool is_double(const struct spans_row *kept, const struct spans_row *r)
 {
     if (kept->id != r->id || kept->name != r->name || kept->service != r->service || kept->kind != r->kind)
@@ -278,7 +280,7 @@ static bool is_double(const struct spans_row *kept, const struct spans_row *r)
 
 static size_t remove_doubles(struct spans_row *v, size_t n)
 {
-    enum { ASKED = 16 }; /* of as many with one id, whoever sends more */
+    enum { ASKED = 16 }; /* limit of comparisons with rows of one id, for hostile input */
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         bool again = false;
@@ -310,7 +312,7 @@ static int by_first(const void *a, const void *b)
     return order_of((int64_t)x[0], (int64_t)y[0]) ?: order_of(x[1], y[1]);
 }
 
-/* Rows of one trace. */
+/* Sorts the rows of one trace. */
 void spans_sort_rows(struct spans_row *v, size_t n)
 {
     struct spans_row was[ORDER_FEW];
@@ -327,7 +329,7 @@ void spans_sort_rows(struct spans_row *v, size_t n)
         v[i] = was[place[i]];
 }
 
-/* Traces by first begin; then rows by trace. */
+/* Sorts traces by first begin; then rows by trace. */
 static void order_traces(struct spans *s)
 {
     size_t n = s->traces.n;

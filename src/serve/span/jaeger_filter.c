@@ -18,12 +18,12 @@ const char *const filter_operators[] = {
 enum level { SPAN, RESOURCE, SCOPE, EVENT, LINK, LEVELS, ANY };
 const char *const filter_levels[] = {"span", "resource", "scope", "event", "link", NULL};
 
-/* What may be compared with one another. */
+/* Domains of values that can be compared. */
 enum domain { NOTHING, TEXT, INTEGER, REAL, TRUTH, DURATION, INSTANT };
 struct value {
     enum domain is;
     const char *text;
-    int64_t number; /* INTEGER, TRUTH; ns of DURATION and INSTANT */
+    int64_t number; /* INTEGER, TRUTH; DURATION and INSTANT in ns */
     double real;
 };
 struct values {
@@ -75,18 +75,18 @@ struct filter_term {
     enum level level; /* ATTRIBUTE, NESTED */
     int field;
     const char *key;    /* ATTRIBUTE */
-    const char **texts; /* CONSTANTS: as they were written */
-    enum domain hint;   /* and what they shall be; NOTHING: what they are compared with */
+    const char **texts; /* CONSTANTS: the texts as written */
+    enum domain hint;   /* CONSTANTS: the domain stated; NOTHING: that of the other side */
     bool is_list;
-    struct regex *pattern; /* of REGEX */
+    struct regex *pattern; /* REGEX */
     struct filter_term *args;
-    size_t n; /* args, or texts */
+    size_t n; /* number of args, or of texts */
 };
 struct filter {
     struct arena arena;
     struct filter_term root;
     size_t terms;
-    bool within_some; /* while it is read */
+    bool within_some; /* reading inside of `some` */
     VEC(struct regex *) patterns;
 };
 
@@ -222,7 +222,7 @@ static bool has_right_args(const struct filter_term *t)
 
 static struct value constant_as(const struct filter_term *, size_t i, enum domain);
 
-/* Constants that can never be what they are compared with. */
+/* Refuses constants that can never equal the other side. */
 static int check_constants(const struct filter_term *t, struct err *e)
 {
     for (size_t k = 0; k < t->n && t->n == 2; k++) {
@@ -247,7 +247,7 @@ static bool is_of_many(const struct filter_term *t)
     return is_reference(t) && (t->level == EVENT || t->level == LINK);
 }
 
-/* All with all others: what a question costs for one span must not multiply. */
+/* Refuses comparisons of all events or links with all others, since their cost per span would multiply. */
 static int check_cost(const struct filter *f, const struct filter_term *t, struct err *e)
 {
     if (t->op == SOME && f->within_some)
@@ -336,7 +336,7 @@ static bool read_real(const char *s, double *out)
     return end > s && !*end;
 }
 
-/* As what it says itself, or else as what it is compared with. NOTHING: it is none. */
+/* Returns the constant in its stated domain, or else in that of the other side. NOTHING: it is invalid there. */
 static struct value constant_as(const struct filter_term *t, size_t i, enum domain is)
 {
     struct value v = {.is = t->hint ? t->hint : is, .text = t->texts[i]};
@@ -369,7 +369,7 @@ static struct value value_of(const struct span_value *v, struct arena *a)
     }
 }
 
-/* What is looked at: a span, and of its events and links one alone within `some`. */
+/* Subject of a test: a span; within `some`, a single one of its events or links. */
 struct looked_at {
     const struct span *s;
     const struct span_event *event;
@@ -448,7 +448,7 @@ static void add_link(
                                                : v->state}));
 }
 
-/* All that a reference stands for. */
+/* Returns all values that a reference stands for. */
 static struct values values_at(const struct looked_at *x, const struct filter_term *t)
 {
     struct values out = {0};
@@ -484,8 +484,8 @@ static int sign(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* -1, 0, 1, or 2: they have no order, and differ. Numbers that were written as texts are numbers where an order is
- * asked for. */
+/* Returns -1, 0, 1, or 2: different, without an order. Numbers written as texts are numbers where an order is
+ * needed. */
 static int compare(const struct value *a, const struct value *b, bool ordered)
 {
     double x = a->is == REAL ? a->real : (double)a->number, y = b->is == REAL ? b->real : (double)b->number;
@@ -517,7 +517,8 @@ static bool fits(enum op op, int c)
     }
 }
 
-/* Does any value on the one side stand so to any on the other? Of `ne` and `not_in`: are any equal? */
+/* Returns whether any value of one side compares so to any of the other. For `ne` and `not_in`: whether any are
+ * equal. */
 static bool any_fits(
     const struct looked_at *x, const struct filter_term *t, const struct values *left, const struct values *right)
 {
@@ -594,7 +595,7 @@ bool filter_holds(const struct filter *f, const struct span *s, struct arena *a)
     return holds(&(struct looked_at){.s = s, .arena = a}, &f->root);
 }
 
-/* The text that a field must equal. */
+/* Returns the text that a field must equal. */
 static const char *needed(const struct filter_term *t, int field)
 {
     const struct filter_term *a = t->args;

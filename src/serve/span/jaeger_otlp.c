@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace as Jaeger's newer interface tells it: OTLP, and summaries. */
+/* A trace for Jaeger's newer interface: OTLP, and summaries. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "span/jaeger.h"
 #include "span/write.h"
 
-/* A span with a warning among its attributes, where Jaeger and its UI look for it. */
+/* Writes a span with a warning among its attributes, which is where Jaeger and its UI look for it. */
 static void write_warned(struct json *j, const struct span *of, const char *warning)
 {
     struct span s = *of;
@@ -50,7 +50,7 @@ void jaeger_write_resource_spans(struct json *j, const struct span_list *spans, 
 
 /* ---- summaries ---- */
 
-/* What a summary needs of a span. */
+/* Part of a span that a summary needs. */
 struct jaeger_part {
     uint64_t id, parent;
     int64_t begin_ns;
@@ -95,7 +95,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct service_count *)a)->name, ((const struct service_count *)b)->name);
 }
 
-/* Spans whose parent is not there, but is named; and the earliest that has none, or else the earliest of those. */
+/* Returns the earliest span without a parent, or else the earliest with a missing parent. *orphans: number of spans
+ * with a missing parent. */
 static const struct jaeger_part *find_root(const struct jaeger_summary *m, uint64_t *orphans)
 {
     const struct jaeger_part *root = NULL, *lost = NULL;
@@ -122,7 +123,7 @@ static void write_i64(struct json *j, const char *key, int64_t v)
 static void write_services(struct json *j, const struct jaeger_summary *m)
 {
     VEC(struct service_count) all = {0};
-    struct map places = {0}; /* number of the name → place + 1 */
+    struct map places = {0}; /* name number → place + 1 */
     for (size_t i = 0; i < m->spans.n; i++) {
         const struct jaeger_part *s = &m->spans.v[i];
         uint64_t *place = map_put(&places, s->service, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What Jaeger's searches ask for. */
+/* Conditions of Jaeger's searches. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static bool has(const struct span_attributes *a, const struct jaeger_tag *tag, s
     return v && !strcmp(span_value_text(v, arena), tag->value);
 }
 
-/* What is told as a tag, but is none of the attributes. */
+/* Returns whether a tag matches a field that Jaeger shows as a tag, but is no attribute. */
 static bool is_derived(const struct span *s, const struct jaeger_tag *tag)
 {
     static const char *const kinds[] = {"", "internal", "server", "client", "producer", "consumer"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace as Jaeger's older interface tells it. */
+/* A trace for Jaeger's older interface. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "span/write.h"
 
 static const char *const kinds[] = {"unspecified", "internal", "server", "client", "producer", "consumer"};
-static const int64_t safe_integer = (INT64_C(1) << 53) - 1; /* what every reader of JSON knows exactly */
+static const int64_t safe_integer = (INT64_C(1) << 53) - 1; /* largest integer that all JSON readers keep exact */
 
 static void begin_tag(struct json *j, const char *key, const char *type)
 {
@@ -27,7 +27,7 @@ static void write_string_tag(struct json *j, const char *key, const char *value)
     json_end_object(j);
 }
 
-/* Arrays and maps are strings of JSON. */
+/* Writes arrays and maps as strings of JSON. */
 static void write_compound(struct json *j, const struct span_value *v)
 {
     struct text t = {.fd = -1};
@@ -84,7 +84,7 @@ static void write_list(struct json *j, const struct span_attributes *a, const ch
             write_tag(j, a->v[i].key, &a->v[i].value);
 }
 
-/* What OTLP has apart from the attributes. */
+/* Writes tags for fields that OTLP keeps apart from attributes. */
 static void write_derived(struct json *j, const struct span *s)
 {
     if (*s->origin->scope)
@@ -182,7 +182,7 @@ static void write_span(struct json *j, const struct span *s, uint64_t process)
 /* ---- processes ---- */
 
 struct processes {
-    struct map of_origin, of_text; /* address, hash of the text → number + 1 */
+    struct map of_origin, of_text; /* address, or hash of the text → number + 1 */
     VEC(char *) texts;
 };
 
@@ -201,7 +201,7 @@ static char *process_text(const struct span_origin *o, size_t *n)
     return text_take(&t);
 }
 
-/* Libraries of one process are one. */
+/* Returns the process of an origin: libraries of one process share it. */
 static uint64_t process_of(struct processes *p, const struct span_origin *o)
 {
     size_t n;

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-/* What follows "\u", or -1. */
+/* Returns the code unit after "\u", or -1. */
 static int unit_at(const char *s, size_t n)
 {
     int v = 0;
@@ -22,7 +22,7 @@ static int unit_at(const char *s, size_t n)
     return v;
 }
 
-/* Bytes of the escape at s[0] == '\\' if it stands for characters; 0 if for half of one. */
+/* Returns the length of the escape at s[0] == '\\' if it stands for characters; 0 for half of a pair. */
 static size_t escape_at(const char *s, size_t n)
 {
     if (n < 2)
@@ -57,7 +57,7 @@ static void look(struct scan *c, char ch)
     }
 }
 
-/* Puts right what is no text; `out` stays empty when nothing is to be. */
+/* Repairs invalid text; `out` stays empty if there is none. */
 static void mend(const char *s, size_t n, struct scan *c, struct text *out)
 {
     size_t done = 0;

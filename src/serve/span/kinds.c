@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which rows are of one kind: the same service and name, and values of some attributes. */
+/* Kinds of rows: the same service and name, and values of some attributes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ void spans_kinds_rows(const struct spans_kinds *k, size_t rows, uint32_t **out, 
     size_t at = 0;
     *begin = mem_zalloc((k->v.n + 2) * sizeof **begin);
     *out = mem_alloc((rows + 1) * sizeof **out);
-    for (size_t i = 0; i < k->v.n; i++) { /* each begin one place late, so that filling puts it right */
+    for (size_t i = 0; i < k->v.n; i++) { /* begins are one place late, and filling corrects them */
         (*begin)[i + 1] = at;
         at += k->v.v[i].n;
     }

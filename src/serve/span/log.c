@@ -21,14 +21,14 @@
 enum { MOST_FILE_BYTES = 64 << 20, MOST_RECORD_BYTES = 1 << 30, HEAD_BYTES = 16 };
 static const char magic[16] = "weft spans log 1";
 
-/* Before each record; little-endian, as all machines are that weft runs on. */
+/* Head of each record; little-endian, as are all machines that weft runs on. */
 struct head {
     uint32_t bytes, check;
     int64_t came_ns;
 };
 _Static_assert(sizeof(struct head) == HEAD_BYTES, "as docs/formats/spans.md says");
 
-/* What is written and synced at once. Its last reader frees it. */
+/* Records written and synced together. The last reader frees it. */
 struct group {
     struct text bytes;
     unsigned readers;
@@ -39,16 +39,16 @@ struct group {
 
 struct log {
     char *directory;
-    int lock_fd, fd; /* fd: of the file that grows, or -1 after a failure */
+    int lock_fd, fd; /* fd: current file, or -1 after a failure */
     VEC(uint64_t) files;
-    pthread_mutex_t lock; /* guards all below, and files */
+    pthread_mutex_t lock; /* guards the fields below, and files */
     pthread_cond_t change;
-    struct group *filling; /* or NULL */
+    struct group *filling; /* NULL: none */
     bool writing, stopped;
     struct log_position end;
     uint64_t behind_bytes;
-    struct log_position kept, held;       /* as log_done and log_hold said last */
-    uint64_t held_most_bytes, lost_bytes; /* 0: nothing is held */
+    struct log_position kept, held;       /* positions last set by log_done and log_hold */
+    uint64_t held_most_bytes, lost_bytes; /* 0: no files are held */
 };
 
 static char *path_of(const struct log *l, uint64_t file)
@@ -182,17 +182,17 @@ void log_close(struct log *l)
 
 /* ---- writing ---- */
 
-/* After a failure nothing is known of the file's end, and what a failed sync has lost no later one tells: it is cut
- * where it was sound, and left. */
+/* Gives up a file after a failure. Its end is unknown, and a later sync does not report what a failed one lost. So the
+ * file is cut to its valid part and closed. */
 static void leave_file(struct log *l)
 {
     int cut = ftruncate(l->fd, (off_t)l->end.offset);
-    (void)cut; /* a record that nobody was told is there costs nothing: it comes again and is known */
+    (void)cut; /* an unacknowledged record that remains is harmless: it is sent again and recognised */
     close(l->fd);
     l->fd = -1;
 }
 
-/* Without the lock, which the caller has taken `writing` for. */
+/* Writes without the lock; the caller has set `writing`. */
 static void write_group(struct log *l, struct group *g)
 {
     if (l->fd < 0 || l->end.offset > MOST_FILE_BYTES) {
@@ -296,7 +296,7 @@ void log_stop(struct log *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* The first file from number `from` on; false: none. Under the lock. */
+/* Finds the first file from number `from` on; false: none. Call with the lock held. */
 static bool file_from(struct log *l, uint64_t from, uint64_t *out)
 {
     for (size_t i = 0; i < l->files.n; i++)
@@ -337,7 +337,7 @@ static bool read_at(int fd, void *out, size_t n, uint64_t offset)
     return true;
 }
 
-/* Reads the record at `at`, which lies before `limit`. False: there is no whole one. */
+/* Reads the record at `at`, which lies before `limit`. Returns false if it is not whole. */
 static bool read_record(
     struct log_reader *r, struct log_position *at, uint64_t limit, struct text *out, int64_t *came_ns)
 {
@@ -365,7 +365,7 @@ static void wait_for_more(struct log *l, int ms)
     pthread_cond_timedwait(&l->change, &l->lock, &until);
 }
 
-/* Where to read: the file of `at` or the next one, and how far it is sound. False: nothing there. */
+/* Finds where to read: the file of `at` or the next one, and its valid size. Returns false if there is nothing. */
 static bool find_more(struct log *l, struct log_position *at, uint64_t *limit)
 {
     uint64_t file;
@@ -415,7 +415,7 @@ static uint64_t file_bytes(const struct log *l, uint64_t file)
     return bytes;
 }
 
-/* Under the lock: files go that nobody asks for, or that are too much to hold. */
+/* Deletes files that nobody reads any more, or that exceed the limit of held ones. Call with the lock held. */
 static void trim(struct log *l)
 {
     uint64_t held = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What somebody sent is put right, or refused. */
+/* Sanitizer: repairs or refuses received spans. */
 #include <stdio.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ const char *span_making_text(struct span_making *m, const void *v, size_t n, boo
     return text_to_arena(&t, a);
 }
 
-/* The place of an equal key among the first `kept`, or `kept`. */
+/* Returns the place of an equal key among the first `kept`, or `kept`. */
 static size_t find_key(struct map *places, const struct span_attribute *v, size_t kept, const char *key)
 {
     bool fresh;
@@ -119,7 +119,7 @@ void span_unread(struct span_making *m, const char *what, const char *key, const
             instead ? ", but \"" : "", instead ? instead : "", instead ? "\"" : " (unknown fields)");
 }
 
-/* As weft-span says it; of others every span has ended. */
+/* Returns the state that weft-span reports; spans of other senders have all ended. */
 static enum span_life life_of(const struct span_attributes *a)
 {
     const struct span_value *v = span_find(a, "weft.state");

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- a heap ---- */
+/* ---- heap ---- */
 
 static bool is_newer(const struct newest_span *a, const struct newest_span *b)
 {
@@ -35,7 +35,7 @@ struct newest_span newest_pop(struct newest *heap)
     return top;
 }
 
-/* ---- what is wanted ---- */
+/* ---- wanted terms ---- */
 
 static void want(struct newest_wanted *w, const char *key, const char *text)
 {

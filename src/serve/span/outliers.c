@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans and units that are unlike the others of their kind. */
+/* Spans and units unlike the others of their kind. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "span/spans.h"
 #include "span/statistics.h"
 
-/* Robust spreads below which nothing is called odd; a distance (of logarithms) below which none is believed: durations
- * within 2 % are alike to anybody. What is odd about 1 of 10 is not odd. */
+/* Least robust spreads for a claim; least distance (of logarithms), since durations within 2 % are alike to users;
+ * largest share of odd ones, since what 1 of 10 does is not odd. */
 #define LEAST_Z 3.5
 #define LEAST_SPREAD 0.02
 #define ALPHA 0.05
@@ -50,12 +50,12 @@ static struct spans_outlier of_row(const struct spans *s, enum spans_oddity what
 
 /* ---- durations ---- */
 
-/* A stage: what is usual, in logarithms of spans that did end, and how likely it is that nothing is odd. */
+/* Stage: the usual duration, in logarithms of ended spans, and the chance that nothing is odd. */
 struct usual {
     struct stat_centre centre;
-    size_t n;          /* SPANS_FEW at least, else nothing is claimed */
-    double *distances; /* from the median, the largest first */
-    double p;          /* the least over how many stand apart */
+    size_t n;          /* SPANS_FEW at least, otherwise no claim */
+    double *distances; /* distances from the median, descending */
+    double p;          /* least over the numbers that stand apart */
 };
 
 static int by_distance(const void *a, const void *b)
@@ -68,7 +68,7 @@ static double distance_of(const struct spans *s, uint32_t row, const struct usua
     return fmax(fabs(spans_log(spans_duration(s->rows.v + row)) - u->centre.median), LEAST_SPREAD);
 }
 
-/* Where more are far off, they are no outliers but another kind of work, which clusters tell. */
+/* Limit of outliers. If more are far off, they are another kind of work, which clusters show. */
 static size_t most_odd(const struct usual *u)
 {
     size_t n = (size_t)(RARE * (double)u->n);
@@ -96,7 +96,7 @@ static struct usual judge(const struct spans *s, const uint32_t *rows, size_t n,
     return u;
 }
 
-/* `corrected`: the stage's p among those of all stages. */
+/* Claims odd durations. `corrected`: the stage's p, corrected for all stages. */
 static void claim_durations(struct finding *f, const uint32_t *rows, size_t n, const struct usual *u, double corrected)
 {
     size_t odd = 0;
@@ -147,7 +147,7 @@ static void find_durations(
     free(p);
 }
 
-/* Errors, and spans that never ended, where most did well. */
+/* Finds errors, and spans that never ended, where most did well. */
 static void find_failures(struct finding *f, const uint32_t *rows, size_t n)
 {
     size_t failed = 0, open = 0;
@@ -169,7 +169,7 @@ static void find_failures(struct finding *f, const uint32_t *rows, size_t n)
 
 /* ---- sequences ---- */
 
-/* Stages that units of a kind have: the names of what is right below the whole, in the order of time. */
+/* Stages of units of a kind: names right below the whole, in order of time. */
 struct step {
     int64_t begin;
     uint32_t name, row;
@@ -204,7 +204,7 @@ static void add_sequence(struct sequences *q, const struct spans *s, uint32_t un
     vec_push(&q->v, x);
 }
 
-/* How many units of the kind have the stage. */
+/* Counts the units of the kind with each stage. */
 static void count_names(const struct sequences *q, struct map *units_with)
 {
     struct map seen = {0};
@@ -226,7 +226,7 @@ static bool is_expected(const struct map *units_with, uint32_t name, size_t unit
     return n && (double)*n >= (1 - RARE) * (double)units;
 }
 
-/* The order of the expected stages, each once, as one number. */
+/* Hashes the order of the expected stages, each once, to a number. */
 static uint64_t order_number(const struct sequences *q, const struct sequence *x, const struct map *units_with)
 {
     struct map seen = {0};
@@ -273,7 +273,7 @@ static void tell_stages(struct finding *f, const struct sequences *q, const stru
     map_fini(&has);
 }
 
-/* The usual order, if there is one: that of all but a few. */
+/* Returns the usual order, if all but a few units have it. */
 static uint64_t usual_order(const uint64_t *orders, const bool *complete, size_t n, size_t *same)
 {
     struct map counts = {0};
@@ -347,9 +347,9 @@ static void find_sequences(struct finding *f)
     free(kinds);
 }
 
-/* ---- all ---- */
+/* ---- results ---- */
 
-/* Durations first, the least likely first; then what has no likelihood, by time. */
+/* Order: durations first, the least likely first; then findings without a likelihood, by time. */
 static int by_chance(const void *a, const void *b)
 {
     const struct spans_outlier *x = a, *y = b;

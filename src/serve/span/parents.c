@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose part a span is, and whose clock cannot be right. */
+/* Parents of spans, and corrections of clocks. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/time.h"
 #include "span/spans.h"
 
-enum { SMALL = 16, SAME_MOST = 64 }; /* rows searched one by one; rows of one id that are looked at */
+enum { SMALL = 16, SAME_MOST = 64 }; /* SMALL: rows searched linearly; SAME_MOST: rows compared per id, at most */
 
 struct family {
     struct spans *s;
-    struct spans_row *rows; /* of the trace */
+    struct spans_row *rows; /* rows of the trace */
     uint32_t n;
     int32_t *why;
-    uint32_t *seen, *same, *line; /* marks; the next row of the same id, + 1; a way up */
-    struct map ids;               /* the first row of each id, + 1 */
+    uint32_t *seen, *same, *line; /* marks; next row of the same id, + 1; path upwards */
+    struct map ids;               /* first row of each id, + 1 */
     size_t circles;
 };
 
-/* ---- who is whose parent ---- */
+/* ---- parents ---- */
 
 static void number_ids(struct family *f)
 {
@@ -30,7 +30,7 @@ static void number_ids(struct family *f)
     }
 }
 
-/* The first row of the id from `from` on, + 1; 0: none. */
+/* Returns the first row of the id from `from` on, + 1; 0: none. */
 static uint32_t first_of(const struct family *f, uint64_t id, uint32_t from)
 {
     if (f->n > SMALL && !from) {
@@ -45,7 +45,7 @@ static uint32_t first_of(const struct family *f, uint64_t id, uint32_t from)
     return 0;
 }
 
-/* The client with which a server shares its id, as Zipkin's do; or -1. */
+/* Returns the client that shares its id with a server, as in Zipkin; or -1. */
 static int32_t client_of(const struct family *f, uint32_t row)
 {
     uint32_t at = first_of(f, f->rows[row].id, 0);
@@ -61,8 +61,8 @@ static bool is_same_host(const struct spans *s, const struct spans_row *a, const
     return host && host == spans_own_value(s, b, "host");
 }
 
-/* Of several with the parent's id the one of the row's own machine and service, of these a server, and of those the one
- * that was there when the row began. */
+/* Returns the parent among rows with its id: preferably of the same machine, then the same service, then a server, then
+ * one that ran when the row began. */
 static int32_t parent_of(const struct family *f, uint32_t row)
 {
     const struct spans_row *r = f->rows + row;
@@ -75,7 +75,7 @@ static int32_t parent_of(const struct family *f, uint32_t row)
             (r->begin_ns >= p->begin_ns && r->begin_ns < p->end_ns);
         if (at - 1 == row)
             continue;
-        if (i || first_of(f, r->parent_id, at)) /* there are several */
+        if (i || first_of(f, r->parent_id, at)) /* parent id is ambiguous */
             fits += 8 * is_same_host(f->s, p, r);
         if (fits <= most)
             continue;
@@ -99,10 +99,10 @@ static void find_parents(struct family *f)
     }
 }
 
-/* Ids are what somebody sent: of spans that are their own forebears one becomes a root. */
+/* Cuts circles, since ids are untrusted: of spans that are their own ancestors, one becomes a root. */
 static void cut_circles(struct family *f)
 {
-    uint32_t *seen = f->seen; /* from which row it was come by, and one; 0: from none */
+    uint32_t *seen = f->seen; /* row, + 1, from which the search came; 0: none */
     memset(seen, 0, f->n * sizeof *seen);
     f->circles = 0;
     for (uint32_t i = 0; i < f->n; i++) {
@@ -125,8 +125,8 @@ static void cut_circles(struct family *f)
 
 /* ---- clocks ---- */
 
-/* A machine is told by its name, else by its address, else by the service. A client and its server are one process
- * only if their machine is known to be the same. */
+/* Returns whether two rows have one clock. Machines are compared by name, else by address, else by service. A client
+ * and its server are one process only if their machine is known to be the same. */
 static bool share_clock(const struct spans *s, const struct spans_row *a, const struct spans_row *b)
 {
     static const char *const keys[] = {"host", "ip"};
@@ -138,15 +138,16 @@ static bool share_clock(const struct spans *s, const struct spans_row *a, const 
     return a->service == b->service && !(a->kind == SPAN_SERVER && b->kind == SPAN_CLIENT);
 }
 
-/* Did the client wait for the server's end? One that failed where the server did not gave up before. */
+/* Returns whether the client waited for the server's end. A failed client of a server that did not fail gave up
+ * before. */
 static bool is_whole_call(const struct spans_row *client, const struct spans_row *server)
 {
     return client->kind == SPAN_CLIENT && server->kind == SPAN_SERVER && client->life == SPAN_ENDED &&
         server->life == SPAN_ENDED && (client->status != SPAN_ERROR || server->status == SPAN_ERROR);
 }
 
-/* By how much the row is moved so that both can be right; 0: they can. What lies out by no more than 1 % of the caller
- * is as exact as clocks are. A call that fits lies in the middle then, as if both ways took the same time. */
+/* Returns the move that makes both rows possible; 0: they are. Deviations up to 1 % of the caller are within the
+ * precision of clocks. A call that fits is centred, as if both ways took the same time. */
 static int64_t skew_of(const struct spans_row *parent, const struct spans_row *r)
 {
     int64_t lasted = spans_duration(r), room = spans_duration(parent), slack = room / 100;
@@ -176,7 +177,7 @@ static bool move(struct spans_row *r, int64_t shift)
 {
     int64_t begin, end;
     if (!shift || __builtin_add_overflow(r->begin_ns, shift, &begin) ||
-        __builtin_add_overflow(r->end_ns, shift, &end) || begin < 0) /* differences of times cannot overflow */
+        __builtin_add_overflow(r->end_ns, shift, &end) || begin < 0) /* bounds differences of times */
         return false;
     r->begin_ns = begin;
     r->end_ns = end;
@@ -184,7 +185,7 @@ static bool move(struct spans_row *r, int64_t shift)
     return true;
 }
 
-/* From the roots on; false: nothing was moved. */
+/* Aligns from the roots down; false: nothing was moved. */
 static bool align_clocks(struct family *f)
 {
     uint32_t *done = f->seen;

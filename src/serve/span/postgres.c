@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PostgreSQL: connecting, statements and what comes back. */
+/* PostgreSQL: connections, statements and results. */
 #include "span/postgres.h"
 
 #include <endian.h>
@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 
-/* A statement's time on the server, and beyond it, until a server that does not answer is let go. */
+/* Timeouts: of a statement on the server; beyond it, of a server that does not answer. */
 enum { STATEMENT_MS = 30000 };
 static const int64_t answer_ns = 35 * NS_PER_S;
 static const char connect_s[] = "5", not_answering_ms[] = "15000";
@@ -45,7 +45,7 @@ void postgres_put_text(struct postgres_values *v, const char *s)
 
 void postgres_put_array(struct postgres_values *v, const struct text *array)
 {
-    put_value(v, 0, array->v, array->n); /* of the type that the statement tells */
+    put_value(v, 0, array->v, array->n); /* the statement defines the type */
 }
 
 void postgres_put_16(struct text *t, uint16_t v)
@@ -70,7 +70,7 @@ void postgres_array(struct text *t, enum postgres_type type, size_t items)
 {
     *t = (struct text){.fd = -1};
     postgres_put_32(t, items ? 1 : 0); /* dimensions */
-    postgres_put_32(t, 0);             /* no NULLs */
+    postgres_put_32(t, 0);             /* flag: no NULLs */
     postgres_put_32(t, type);
     if (items) {
         postgres_put_32(t, (uint32_t)items);
@@ -110,7 +110,7 @@ void postgres_hash(const void *v, size_t n, uint64_t out[2])
 
 /* ---- errors ---- */
 
-/* On one line. */
+/* Writes the message on one line. */
 static const char *line_of(const char *message, char *out, size_t most)
 {
     size_t n = 0;
@@ -136,7 +136,7 @@ static int fail_to_reach(struct postgres *p, const char *why, struct err *e)
 
 static int fail(struct postgres *p, const PGresult *r, struct err *e)
 {
-    /* Too little of something, somebody in the way, a server that ends or begins: later it may go. */
+    /* SQLSTATEs of errors that may pass: lack of a resource, conflicts, a server that stops or starts. */
     static const char *const later[] = {"53", "57", "08", "40", "55P03", "58030"};
     const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE), *hint = "";
     const char *message = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
@@ -159,7 +159,7 @@ static int fail(struct postgres *p, const PGresult *r, struct err *e)
 
 /* ---- statements ---- */
 
-/* Waits until the server has sent something, or takes something. False: not in time. */
+/* Waits until the server has sent something, or accepts something. Returns false on a timeout. */
 static bool wait_for_server(struct postgres *p, bool to_write, int64_t until_ns)
 {
     int64_t left = until_ns - time_monotonic_ns();
@@ -196,7 +196,7 @@ static int get_result(struct postgres *p, int64_t until_ns, PGresult **out, stru
     return 0;
 }
 
-/* All results of a statement, of which it is the last that counts, or the first error. A copy that begins ends them. */
+/* Reads all results of a statement; the last one counts, or the first error. The begin of a copy ends the results. */
 static int finish(struct postgres *p, int64_t until_ns, PGresult **out, struct err *e)
 {
     PGresult *r = NULL, *last = NULL;
@@ -247,7 +247,7 @@ static const struct {
     const char *name, *sql;
     Oid type;
 } prepared[POSTGRES_STATEMENTS] = {
-    /* One more than POSTGRES_SMALL_TRACE. */
+    /* LIMIT: POSTGRES_SMALL_TRACE + 1. */
     [POSTGRES_TRACE] = {"trace", "SELECT origin, body FROM spans WHERE trace = $1 ORDER BY begin, came, id LIMIT 129",
         POSTGRES_UUIDS},
     [POSTGRES_ORIGIN] = {"origin", "SELECT body FROM origins WHERE number = $1", POSTGRES_NUMBERS},
@@ -324,7 +324,7 @@ static int refuse_url(struct err *e)
         "%%3A for :, %%3F for ?");
 }
 
-/* What messages call it: without a password, wherever that was. */
+/* Makes the name for messages: the URL without any password, wherever it is. */
 static int show_url(const char *url, char **out, struct err *e)
 {
     PQconninfoOption *all = PQconninfoParse(url, NULL);
@@ -336,7 +336,7 @@ static int show_url(const char *url, char **out, struct err *e)
         for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
             if (!strcmp(o->keyword, wanted[i].key) && o->val)
                 *wanted[i].value = o->val;
-    /* A password whose signs were not written so is cut in pieces, which seem to be these. */
+    /* An unescaped password with special characters is split into parts that look like these. */
     bool sound = all && strspn(port, "0123456789,") == strlen(port) && !strchr(database, '@') && !strchr(host, '@');
     if (sound)
         *out = mem_printf("postgresql://%s%s%s%s%s%s%s", user, *user ? "@" : "", host, *port ? ":" : "", port,
@@ -375,7 +375,7 @@ static int connect_to(struct postgres *p, struct err *e)
     return 0;
 }
 
-/* Plans are short here, and compiling them takes longer than they do. */
+/* JIT is off: plans are short here, and take less time than their compilation. */
 static int set_up(struct postgres *p, struct err *e)
 {
     struct postgres_values v = {0};

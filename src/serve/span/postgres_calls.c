@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* PostgreSQL: calls from service to service, counted in the transactions in which spans come and go. The counts are of
- * all pairs of a parent and a counted child that are there now, by the days of both, so that they go with the tables of
- * their days. Children are counted but for those that `uncounted` tells: spans of an older store, which are counted
- * behind. */
+/* PostgreSQL: calls from service to service, counted in the transactions that add and delete spans. The counts cover
+ * all stored pairs of a parent and a counted child. Their keys include the days of both, so that counts are deleted
+ * with the tables of their days. All children are counted except those in `uncounted`: spans of an older store, which
+ * are counted later. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +15,14 @@
 enum { TRACES_AT_ONCE = 500, N_ENDS = 7 };
 static const int64_t day_s = 86400;
 
-/* ---- of spans that are in `moved`, and in their tables ---- */
+/* ---- counts of spans in `moved`, which also are in their tables ---- */
 
 #define PAIR "SELECT p.day AS parent_day, c.day AS child_day, p.service AS parent, c.service AS child, c.begin FROM "
 #define ON_PARENT " ON p.trace = c.trace AND p.id = c.parent AND p.service <> c.service"
 #define MOVED(x) "EXISTS (SELECT FROM moved m WHERE m.trace = " x ".trace AND m.id = " x ".id AND m.hash = " x ".hash)"
 #define COUNTED "NOT EXISTS (SELECT FROM uncounted u WHERE u.day = c.day AND (u.after IS NULL OR c.trace > u.after))"
 
-/* Pairs within; with a parent that stays; with a child that stays. */
+/* Pairs within `moved`; with a parent outside; with a child outside. */
 static const char *const pairs[] = {
     PAIR "moved c JOIN moved p" ON_PARENT " WHERE " COUNTED,
     PAIR "moved c JOIN spans p" ON_PARENT " WHERE NOT " MOVED("p") " AND " COUNTED,
@@ -30,11 +30,11 @@ static const char *const pairs[] = {
 };
 static const char *const of_known[] = {"", " AND c.trace = ANY ($1)", " AND p.trace = ANY ($1)"};
 
-/* Values of a key of `calls`. */
+/* Number of columns of a key of `calls`. */
 enum { KEY = 6 };
 #define KEYS "width, bucket, parent, child, parent_day, child_day"
 
-/* Rows of keys that count nothing any more. */
+/* Deletes the rows of keys whose count is 0. */
 static int delete_zeros(struct postgres *p, const PGresult *keys, struct err *e)
 {
     struct text columns[KEY];
@@ -94,7 +94,7 @@ int postgres_calls_moved(struct postgres *p, struct err *e)
 int postgres_calls_count(struct postgres *p, bool come, const struct postgres_calls *calls, struct err *e)
 {
     const size_t n = !calls || calls->n_known ? 3 : 1;
-    /* Few are looked up in tables of many: never by reading these as a whole. */
+    /* Index scans only: few rows are looked up in large tables, which must not be read as a whole. */
     int rc = postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
     for (size_t i = 0; i < n && !rc; i++) {
         struct postgres_values v = {0};
@@ -123,7 +123,7 @@ int postgres_calls_drop_day(struct postgres *p, int32_t day, struct err *e)
     return rc || day < 0 ? rc : postgres_change(p, e, "DELETE FROM uncounted WHERE day = %d", day);
 }
 
-/* Of uncounted and unnumbered days. */
+/* Deletes the uncounted and unnumbered days that have no table. */
 static int drop_gone_days(struct postgres *p, struct err *e)
 {
     int rc = postgres_ask(p, "DELETE FROM uncounted WHERE NOT " POSTGRES_HAS_TABLE, NULL, NULL, e);
@@ -140,9 +140,9 @@ int postgres_calls_tidy(struct postgres *p, struct err *e)
                     NULL, NULL, e);
 }
 
-/* ---- of a batch ---- */
+/* ---- batches ---- */
 
-/* The spans are in order of their ids. */
+/* Compares a child's parent with a span; spans are sorted by ids. */
 static int find_by_ids(const void *key, const void *item)
 {
     const struct postgres_span *child = key, *x = item;
@@ -219,7 +219,7 @@ int postgres_calls_copy(struct postgres *p, struct err *e)
     return rc;
 }
 
-/* ---- of an older store ---- */
+/* ---- older stores ---- */
 
 struct uncounted {
     int32_t day;
@@ -245,7 +245,7 @@ static int begin_day(struct postgres *p, int32_t day, struct err *e)
         p, e, "UPDATE uncounted SET after = '00000000-0000-0000-0000-000000000000' WHERE day = %d", day);
 }
 
-/* The next traces of a day. */
+/* Counts the next traces of a day. */
 static int count_some(struct postgres *p, int32_t day, const char *table, struct err *e)
 {
     char sql[600];
@@ -276,7 +276,7 @@ static int count_some(struct postgres *p, int32_t day, const char *table, struct
     return postgres_ask(p, sql, &v, NULL, e);
 }
 
-/* In a transaction. *lacks: the day to be counted next lacks indexes. */
+/* Counts some spans, in a transaction. *lacks: the day to be counted next lacks indexes. */
 static int catch_up_some(struct postgres *p, bool indexed, struct uncounted *u, bool *more, bool *lacks, struct err *e)
 {
     char table[32];
@@ -292,7 +292,7 @@ static int catch_up_some(struct postgres *p, bool indexed, struct uncounted *u, 
         if (!*lacks)
             rc = u->begun ? count_some(p, u->day, table, e) : begin_day(p, u->day, e);
     }
-    if (p->caught_up) /* all tables have their indexes */
+    if (p->caught_up) /* indexes of all tables exist */
         rc = rc ? rc : postgres_terms_catch_up(p, more, e);
     return rc;
 }
@@ -330,7 +330,7 @@ int postgres_catch_up(struct span_store *s, bool *more, struct err *e)
     rc = postgres_index_day(p, table, &whole, e);
     if (!rc && whole)
         return catch_up_once(s, true, &u, more, &lacks, e);
-    *more = false; /* not before the index is there */
+    *more = false; /* retried when the index exists */
     return rc;
 }
 
@@ -343,7 +343,7 @@ static int by_names(const void *a, const void *b)
     return parents ? parents : strcmp(x->child, y->child);
 }
 
-/* Rows of parent, child and count. */
+/* Adds rows of parent, child and count. */
 static int add_rows(struct postgres *p, const char *sql, const struct postgres_values *v, struct arena *arena,
     struct database_calls *out, struct err *e)
 {
@@ -418,7 +418,7 @@ static int add_uncounted(struct postgres *p, const struct database_time *t, int3
     return add_rows(p, sql, &v, arena, out, e);
 }
 
-/* Day by day, so that it can be given up. */
+/* Counts day by day, so that it can be stopped. */
 static int add_all_uncounted(
     struct postgres *p, const struct database_time *t, struct arena *arena, struct database_calls *out, struct err *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* PostgreSQL: indexes that a day of an older store lacks. They are built by a connection of their own, outside of
- * transactions and of the writers' lock: that may take hours, and spans come meanwhile. */
+/* PostgreSQL: missing indexes of an older store's days. They are built over a connection of their own, outside of
+ * transactions and of the writers' lock. A build may take hours, while spans arrive. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static const struct {
 } indexes[] = {{"by_parent", "trace, parent"}, {"by_number", "number"}};
 enum { N_INDEXES = sizeof indexes / sizeof *indexes };
 
-/* The first index that is not whole; N_INDEXES: there is none. *broken: what an attempt left is there. */
+/* Finds the first index that is missing or incomplete; N_INDEXES: none. *broken: a failed attempt left a part of it. */
 static int next_index(struct postgres *p, const char *table, size_t *out, bool *broken, struct err *e)
 {
     *broken = false;
@@ -55,7 +55,7 @@ void postgres_index_stop(struct postgres *p)
     free(x);
 }
 
-/* One collector builds at a time. *mine: this one. */
+/* Connects to build. Only one collector builds at a time. *mine: this one. */
 static int open_indexer(struct postgres *p, bool *mine, struct err *e)
 {
     struct postgres *x = p->indexer = mem_zalloc(sizeof *x);
@@ -109,7 +109,7 @@ bool postgres_index_is_busy(struct postgres *p)
     return PQconsumeInput(p->indexer->c) && PQisBusy(p->indexer->c);
 }
 
-/* What came of it. */
+/* Reads the result of the build. */
 static int end_index(struct postgres *p, const char *table, struct err *e)
 {
     PGresult *r = PQgetResult(p->indexer->c);

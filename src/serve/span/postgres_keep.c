@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* PostgreSQL: letting go. Whole days go with their tables, and so their space does. Each call does one step, in a
- * transaction of its own: what is done stays done, and writers have their turn in between. */
+/* PostgreSQL: retention. Whole days are dropped with their tables, which frees their space. Each call does one step in
+ * its own transaction, so that finished steps stay, and writers take turns. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,10 +8,11 @@
 #include "base/time.h"
 #include "span/postgres.h"
 
-/* Spans of one day that came long after the others keep it; so long the others wait for it. */
+/* wait_for_day_ns: spans of a day that were received later than others keep the day. The others are kept for that time,
+ * too. */
 static const int64_t wait_for_day_ns = 2 * 86400 * NS_PER_S, hour_ns = 3600 * NS_PER_S;
 enum { PAGE_BYTES = 8192, LOCK_MS = 2000, STATEMENT_S = 600, SPANS_AT_ONCE = 5000 };
-/* A step: nothing was to be done; others may follow at once; none should. */
+/* Step: nothing to do; more steps may follow at once; no more should follow. */
 enum step { NOTHING, STEP, LAST_STEP };
 
 struct kept_day {
@@ -37,7 +38,7 @@ static int read_days(struct postgres *p, struct kept_days *out, struct err *e)
     return rc;
 }
 
-/* Of days, and of what is kept about them. */
+/* Reads the sizes of days, and of the tables about them. */
 static int read_sizes(struct postgres *p, struct kept_days *days, uint64_t *all, uint64_t *about, struct err *e)
 {
     PGresult *sizes;
@@ -66,14 +67,14 @@ static int read_sizes(struct postgres *p, struct kept_days *days, uint64_t *all,
     return rc;
 }
 
-/* Other collectors learn that numbers or tables are gone. */
+/* Notifies other collectors that numbers or tables are gone. */
 static int change_generation(struct postgres *p, struct err *e)
 {
     p->untidy = true;
     return postgres_ask(p, "UPDATE about SET value = value + 1 WHERE key = 'generation'", NULL, NULL, e);
 }
 
-/* All of a day. Those two that are always there become empty. */
+/* Drops a whole day. The two permanent tables are emptied. */
 static int drop_day(struct postgres *p, int32_t day, struct err *e)
 {
     char table[32];
@@ -90,7 +91,7 @@ static void write_trace(const uint8_t trace[SPAN_TRACE_BYTES], char out[2 * SPAN
         snprintf(out + 2 * i, 3, "%02x", trace[i]);
 }
 
-/* The last trace of the next part. *more: others follow it. */
+/* Finds the last trace of the next part. *more: others follow it. */
 static int find_part(
     struct postgres *p, const char *table, const char *after, uint8_t last[SPAN_TRACE_BYTES], bool *more, struct err *e)
 {
@@ -110,7 +111,8 @@ static int find_part(
     return 0;
 }
 
-/* A part of what came before a time, of a day that has more: by traces, whose index is there. */
+/* Deletes a part of a day's spans received before a time, while the day has others. Goes by traces, which are
+ * indexed. */
 static int delete_from_day(struct postgres *p, int32_t day, int64_t since_ns, struct err *e)
 {
     char table[32], after[2 * SPAN_TRACE_BYTES + 1], to[2 * SPAN_TRACE_BYTES + 1], old[200];
@@ -135,7 +137,7 @@ static int delete_from_day(struct postgres *p, int32_t day, int64_t since_ns, st
     rc = rc ? rc : postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
     rc = rc ? rc : postgres_change(p, e, "DELETE FROM %s WHERE %s", table, old);
     rc = rc ? rc : postgres_ask(p, POSTGRES_AS_USUAL, NULL, NULL, e);
-    memcpy(p->removing.after, last, sizeof last); /* forgotten if the transaction fails */
+    memcpy(p->removing.after, last, sizeof last); /* discarded if the transaction fails */
     if (rc || more)
         return rc;
     rc = postgres_change(p, e, "UPDATE days SET first_came = %lld WHERE day = %d", (long long)p->removing.since, day);
@@ -143,7 +145,7 @@ static int delete_from_day(struct postgres *p, int32_t day, int64_t since_ns, st
     return rc ? rc : change_generation(p, e);
 }
 
-/* A day that alone is too large: the last part of it, which came last, in a new table. */
+/* Shortens a day that is too large alone: copies its last part, received last, into a new table. */
 static int shorten_day(struct postgres *p, const struct kept_day *d, double share, struct err *e)
 {
     char table[32], old[40], ctid[32], goes[64];
@@ -173,7 +175,7 @@ static int shorten_day(struct postgres *p, const struct kept_day *d, double shar
     return rc ? rc : change_generation(p, e);
 }
 
-/* Names and origins that no span there can have: nothing that came since they were told last is there. */
+/* Deletes names and origins without spans: nothing received since their last use is stored. */
 static int tidy(struct postgres *p, struct err *e)
 {
     static const char *const gone[] = {
@@ -211,8 +213,9 @@ static int drop_old(struct postgres *p, const struct kept_days *days, int64_t si
     return 0;
 }
 
-/* The day that came first, or of the last one what is more than three quarters of what may be. Space of calls and terms
- * is used again, and not freed: it counts as half of what may be at most, or days would go for it without end. */
+/* Drops the day received first. If it is the last one, keeps only the part that fits in three quarters of most_bytes.
+ * Space of calls and terms is reused, but not freed, so it counts as most_bytes / 2 at most. Otherwise days would be
+ * dropped for it without end. */
 static int drop_most(struct postgres *p, struct kept_days *days, uint64_t most_bytes, enum step *done, struct err *e)
 {
     uint64_t all, about;
@@ -239,7 +242,7 @@ int postgres_keep(struct span_store *s, int64_t since_ns, uint64_t most_bytes, b
     if (rc)
         return rc;
     rc = postgres_lock(p, e);
-    /* Whoever reads is not waited for: others would wait behind. It goes the next time. */
+    /* Short timeout: waiting for readers would block others behind. A failed step is repeated next time. */
     rc = rc ? rc : postgres_change(p, e, "SET LOCAL lock_timeout = %d", LOCK_MS);
     rc = rc ? rc : postgres_change(p, e, "SET LOCAL statement_timeout = '%ds'", STATEMENT_S);
     p->patience_ns = (STATEMENT_S + 5) * NS_PER_S;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* PostgreSQL: reading. Rows come by cursors, all in one transaction that writes nothing, so that they are what was
- * stored when it began, and that origins can be asked for in between. */
+/* PostgreSQL: reading. Rows are read by cursors in one read-only transaction: a snapshot as of its begin, within which
+ * origins can be looked up. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +16,14 @@ static const int64_t day_ns = 86400 * NS_PER_S;
 struct database_rows {
     struct postgres *store;
     PGresult *rows, *origin;
-    struct postgres_search *search; /* or NULL: then rows come by a cursor */
-    int at, wanted;                 /* of rows; how many come at once */
+    struct postgres_search *search; /* NULL: rows are read by a cursor */
+    int at, wanted;                 /* position in rows; number of rows per fetch */
     unsigned name;
 };
 
 /* ---- spans ---- */
 
-/* Tables of other days need not be looked at. */
+/* Skips the tables of other days. */
 void postgres_write_days(const struct span_query *q, struct text *sql)
 {
     if (q->by_time)
@@ -116,7 +116,7 @@ int postgres_select(struct span_store *s, const struct span_query *q, struct dat
     return rc;
 }
 
-/* More of the next ones, if these were small. */
+/* Fetches more rows next time, if these were small. */
 static void look_at_size(struct database_rows *r)
 {
     int n = PQntuples(r->rows);

@@ -24,8 +24,8 @@ enum { SCHEMA = 2, LOCK = 0x77656674, DAY_S = 86400 };
 #define NUMBERS "INSERT INTO about (key, value) VALUES ('next number', 0), ('next group', 0)"
 #define UNCOUNTED "CREATE TABLE uncounted (day integer PRIMARY KEY, after uuid)"
 
-/* Spans are in the table of the day in which they begin: there the same span comes again, whenever that is. What is
- * indexed is indexed by table. `came` of a day: the first and last of its spans. */
+/* Tables of spans are by the day in which spans begin, so a repeated span meets the first one there, whenever it is
+ * received. Indexes are per table. `came` of a day: first and last receipt of its spans. */
 static const char *const schema[] = {
     "CREATE TABLE about (key text PRIMARY KEY, value bigint NOT NULL)",
     "CREATE TABLE texts (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, hash uuid NOT NULL UNIQUE,"
@@ -35,7 +35,7 @@ static const char *const schema[] = {
     "CREATE TABLE operations (service bigint NOT NULL, name bigint NOT NULL, kind bigint NOT NULL,"
     " hour bigint NOT NULL, PRIMARY KEY (service, name, kind))",
     "CREATE TABLE days (day integer PRIMARY KEY, first_came bigint NOT NULL, last_came bigint NOT NULL)",
-    /* A collector of schema 1, which counts no calls, is refused by this. */
+    /* Constraint that refuses collectors of schema 1, which count no calls. */
     "ALTER TABLE days ADD COLUMN counts boolean NOT NULL DEFAULT true CHECK (counts)",
     "ALTER TABLE days ALTER COLUMN counts SET DEFAULT false",
     CALLS,
@@ -81,7 +81,7 @@ void postgres_day_table(int32_t day, char *out, size_t n)
         snprintf(out, n, "spans_%04d%02d%02d", at.tm_year + 1900, at.tm_mon + 1, at.tm_mday);
 }
 
-/* A partition that is made as such would shut out readers: it is made by itself, and attached. */
+/* Makes a day's table by itself; postgres_attach_day attaches it. Making it as a partition would lock out readers. */
 int postgres_make_day(struct postgres *p, int32_t day, const char *table, struct err *e)
 {
     int rc = postgres_change(p, e, "CREATE TABLE %s (LIKE spans, CHECK (day = %d))", table, day);
@@ -98,7 +98,7 @@ int postgres_attach_day(struct postgres *p, int32_t day, const char *table, stru
 
 /* ---- the schema ---- */
 
-/* By the role's or the URL's search_path, or else `weft`. */
+/* Chooses the schema: by the search_path of the role or the URL, or else `weft`. */
 static int choose_schema(struct postgres *p, struct err *e)
 {
     PGresult *r;
@@ -123,7 +123,7 @@ static int choose_schema(struct postgres *p, struct err *e)
     return rc ? rc : postgres_ask(p, "SELECT set_config('search_path', quote_ident($1), false)", &v, NULL, e);
 }
 
-/* 0: there is none. */
+/* Reads the version; 0: no schema. */
 static int read_version(struct postgres *p, int64_t *out, struct err *e)
 {
     PGresult *r;
@@ -153,13 +153,13 @@ static int make_schema(struct postgres *p, struct err *e)
     int rc = postgres_lock(p, e);
     rc = rc ? rc : read_version(p, &version, e);
     if (rc || version)
-        return rc; /* somebody else was first */
+        return rc; /* created by another collector */
     postgres_put_text(&v, p->schema);
     if ((rc = postgres_ask(p, "SELECT to_regnamespace(quote_ident($1)) IS NOT NULL", &v, &r, e)))
         return rc;
     bool there = PQntuples(r) && *PQgetvalue(r, 0, 0);
     PQclear(r);
-    if (!there) /* the only name that is not made by somebody else before */
+    if (!there) /* `weft` alone can be missing: other names exist */
         rc = postgres_ask(p, "CREATE SCHEMA weft", NULL, NULL, e);
     for (size_t i = 0; !rc && i < sizeof schema / sizeof *schema; i++)
         rc = postgres_ask(p, schema[i], NULL, NULL, e);
@@ -174,8 +174,8 @@ static int make_schema(struct postgres *p, struct err *e)
         : postgres_change(p, e, "INSERT INTO about (key, value) VALUES ('schema', %d), ('generation', 1)", SCHEMA);
 }
 
-/* Schema 1 counts no calls: postgres_catch_up does. Its spans have no numbers, and go as they are: to number them would
- * write all of them anew. */
+/* Upgrades the schema. Schema 1 counts no calls: postgres_catch_up adds them. Its spans stay unnumbered until they are
+ * deleted, since numbering would rewrite all of them. */
 static int upgrade(struct postgres *p, struct err *e)
 {
     static const char *const changes[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* PostgreSQL: searching the newest spans by what they have, as sqlite_search.c does it, in one transaction. Spans are
- * looked at by pieces, in the order of their newest span: groups that have terms, numbers that are in none yet, and
- * days of an older store, whose spans have no numbers. */
+/* PostgreSQL: search for the newest spans by terms, like sqlite_search.c, in one transaction. Spans are searched in
+ * pieces, in the order of their newest span. Pieces are groups with terms, ranges of numbers without, and days of an
+ * older store, whose spans have no numbers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,22 +16,22 @@ static const int64_t day_ns = 86400 * NS_PER_S;
 enum kind { WRITTEN, REST, OLD };
 struct piece {
     enum kind kind;
-    int64_t last; /* no span of it begins later */
+    int64_t last; /* upper limit of begins */
     int64_t from, to;
-    int32_t day; /* of OLD */
+    int32_t day; /* OLD only */
 };
 struct postgres_search {
     struct postgres *store;
-    struct span_query q; /* its names are ours */
+    struct span_query q; /* owns its names */
     struct newest_wanted wanted;
     struct newest heap;
     VEC(struct piece) pieces;
     size_t next;
-    struct map origins; /* number → bits of what it has of `wanted` */
-    /* Terms of the groups among the pieces up to this one; so many come the next time. */
+    struct map origins; /* number → terms of `wanted` that it has, as bits */
+    /* Terms of the groups among the pieces before blobs_end; number of groups in the next request. */
     PGresult *blobs;
     size_t blobs_end, groups_at_once;
-    /* Of those that were found: rows of one day, as they lie there, and in which order they are given. */
+    /* Results: rows of one day, in order of storage; `order`: their order in the answer. */
     PGresult *rows;
     VEC(int) order;
     size_t at, wanted_rows;
@@ -53,7 +53,7 @@ static int by_newest(const void *a, const void *b)
     return x->last != y->last ? (x->last > y->last ? -1 : 1) : (x->from < y->from) - (x->from > y->from);
 }
 
-/* A number below the next group to be written, but in no group, is that of a span that is gone. */
+/* Reads the groups. A number below the next group to be written that is in no group belongs to a deleted span. */
 static int read_groups(struct postgres_search *r, struct err *e)
 {
     PGresult *rows;
@@ -116,7 +116,7 @@ static void read_terms(const struct postgres_search *r, size_t i, int64_t group,
     }
 }
 
-/* Terms of the group whose piece is looked at, and of some that follow. */
+/* Fetches the terms of the current piece's group, and of some that follow. */
 static int ask_for_terms(struct postgres_search *r, struct err *e)
 {
     struct postgres_values v = {0};
@@ -148,7 +148,7 @@ static int ask_for_terms(struct postgres_search *r, struct err *e)
     return rc;
 }
 
-/* Places in the group that may have all that is wanted. */
+/* Finds the places in the group that may have all wanted terms. */
 static int intersect(struct postgres_search *r, int64_t group, struct term_set *out, size_t *n, struct err *e)
 {
     memset(out, 0xff, sizeof *out);
@@ -203,7 +203,7 @@ static int has_all(struct postgres_search *r, const PGresult *rows, int row, boo
     return rc;
 }
 
-/* As the database tells where a row lies: its page, and the place there. */
+/* Reads a ctid: page, and index in it. */
 static int64_t read_place(const PGresult *rows, int row, int column)
 {
     const uint8_t *v = (const uint8_t *)PQgetvalue(rows, row, column);
@@ -213,7 +213,7 @@ static int64_t read_place(const PGresult *rows, int row, int column)
     return place;
 }
 
-/* set NULL: of each span its terms are looked at. */
+/* Adds the rows that match. set NULL: by each span's terms. */
 static int take_rows(struct postgres_search *r, const PGresult *rows, const struct term_set *set, struct err *e)
 {
     int rc = 0;
@@ -232,7 +232,7 @@ static int take_rows(struct postgres_search *r, const PGresult *rows, const stru
 
 #define KEYS "coalesce(number, -1) AS number, begin, day::bigint AS day, ctid AS place"
 
-/* Spans of some numbers. The inner question is answered by their index alone. */
+/* Searches spans of some numbers. Index only scans can answer the inner query. */
 static int look_at_numbers(
     struct postgres_search *r, const char *which, struct postgres_values *v, const struct term_set *set, struct err *e)
 {
@@ -315,14 +315,14 @@ static int look_at(struct postgres_search *r, const struct piece *g, struct err 
     return n > FEW ? look_at_range(r, g, &set, e) : look_at_few(r, g, &set, n, e);
 }
 
-/* ---- one after the other ---- */
+/* ---- results in order ---- */
 
 static bool is_next_known(const struct postgres_search *r)
 {
     return r->heap.v.n && (r->next == r->pieces.n || r->heap.v.v[0].begin_ns > r->pieces.v[r->next].last);
 }
 
-/* Rows of the next ones that are found, as far as they are of one day. */
+/* Fetches rows of the next results, as long as these are of one day. */
 static int fetch(struct postgres_search *r, struct err *e)
 {
     VEC(struct newest_span) found = {0};

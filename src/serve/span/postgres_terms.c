@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* PostgreSQL: terms of spans, by groups. A group is written behind, once spans of another one come, from the spans that
- * are there: so several collectors may add to it. */
+/* PostgreSQL: terms of spans, by groups. A group is written from its stored spans once spans of another one arrive. So
+ * several collectors may add to it. */
 #include <stdlib.h>
 
 #include "span/postgres.h"
@@ -42,7 +42,7 @@ static int put(void *arg, int64_t key, const void *blob, size_t n, struct err *e
     return 0;
 }
 
-/* An array of these items. */
+/* Makes an array of items. */
 static struct text array_of(const struct text *items, enum postgres_type type, size_t n)
 {
     struct text array;
@@ -108,7 +108,7 @@ static int write_group(struct postgres *p, int64_t group, struct err *e)
     return rc;
 }
 
-/* A number that is kept in the database. */
+/* Reads a number from `about`. */
 static int read_about(struct postgres *p, const char *key, int64_t *out, struct err *e)
 {
     struct postgres_values v = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* PostgreSQL: the collector's side. Spans of a transaction are gathered here, in an order that no two collectors have
- * differently; the database is locked against other collectors, for each in turn, only while they are written. */
+/* PostgreSQL: writes of the collector. Spans of a transaction are collected in memory and sorted in the same order by
+ * all collectors. Other collectors are locked out, in turns, only during the write. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +104,7 @@ int postgres_add_span(
     return 0;
 }
 
-/* ---- of the same ids, as far as they come together ---- */
+/* ---- received spans with equal ids ---- */
 
 static int64_t end_of(const struct postgres_span *x)
 {
@@ -142,7 +142,7 @@ static void leave_out_doubles(struct postgres *p)
 
 /* ---- numbers ---- */
 
-/* What was known may have gone, by retention. */
+/* Drops the caches if retention has deleted what they refer to. */
 static int check_generation(struct postgres *p, struct err *e)
 {
     PGresult *r;
@@ -251,7 +251,7 @@ static int tell_operations(struct postgres *p, int64_t hour, struct err *e)
 
 /* ---- days ---- */
 
-/* As a key of the map of days. */
+/* Returns the key for the map of days. */
 static uint64_t key_of(int32_t day)
 {
     return (uint64_t)(day - POSTGRES_OPEN);
@@ -268,8 +268,8 @@ static int read_days(struct postgres *p, struct err *e)
     return rc;
 }
 
-/* The table for a day is there, or *day becomes that of the others: whoever sends spans of all times makes no tables
- * without end. */
+/* Provides the table of a day, or sets *day to POSTGRES_OTHER. This limits the number of tables if a sender uses
+ * arbitrary times. */
 static int provide_day(struct postgres *p, int32_t *day, struct err *e)
 {
     bool fresh;
@@ -288,7 +288,7 @@ static int provide_day(struct postgres *p, int32_t *day, struct err *e)
     return rc;
 }
 
-/* Days of the spans, each once, with the first and last time at which spans of them came. */
+/* Day of the spans, with their first and last time of receipt. */
 struct day {
     int32_t day;
     int64_t first, last;
@@ -300,7 +300,7 @@ struct days {
 
 static int note_days(struct postgres *p, struct days *days, struct err *e)
 {
-    struct map provided = {0}; /* as it was asked for → as it is + 3 */
+    struct map provided = {0}; /* key of the requested day → stored day + 2 */
     int rc = p->days.n ? 0 : read_days(p, e);
     for (size_t i = 0; i < p->spans.n && !rc; i++) {
         struct postgres_span *x = &p->spans.v[i];
@@ -387,7 +387,7 @@ static void put_span(const struct postgres *p, const struct postgres_span *x, st
     put_number(t, x->number);
 }
 
-/* Of one day, or of all (NULL). */
+/* Copies the spans of one day, or of all (NULL). */
 static int copy_rows(struct postgres *p, const int32_t *day, const char *table, struct err *e)
 {
     struct text rows;
@@ -417,12 +417,12 @@ static int have_open(struct postgres *p, bool *out, struct err *e)
 #define IS_OUTDONE \
     "EXISTS (SELECT FROM staged t WHERE s.trace = t.trace AND s.id = t.id AND (s.life < t.life" \
     " OR (s.life = t.life AND s.begin + s.lasted < t.begin + t.lasted)))"
-/* What was inserted is in `moved` then, too. */
+/* Statement that also copies inserted spans to `moved`. */
 #define INTO_MOVED(insert) \
     "WITH came AS (" insert " RETURNING day, trace, id, parent, hash, service, begin) INSERT INTO moved" \
     " SELECT day, trace, id, parent, hash, service, begin FROM came"
 
-/* Open ones give way, and are not taken where more is known. */
+/* Replaces open spans by more complete ones, and adds open spans if there is none more complete. */
 static int merge_open(struct postgres *p, bool come, struct err *e)
 {
     bool are;
@@ -442,14 +442,14 @@ static int merge_open(struct postgres *p, bool come, struct err *e)
     return rc;
 }
 
-/* By a table of the connection's own, out of which is taken what is not there yet. */
+/* Adds the spans that are not stored yet, through a temporary table. */
 static int merge(struct postgres *p, const struct days *days, struct err *e)
 {
     bool open_come = map_find(&days->places, key_of(POSTGRES_OPEN));
     int rc = postgres_ask(
         p, "CREATE TEMPORARY TABLE IF NOT EXISTS staged (LIKE spans) ON COMMIT DELETE ROWS", NULL, NULL, e);
     rc = rc ? rc : copy_rows(p, NULL, "staged", e);
-    /* Few are looked up in tables of many: never by reading these as a whole. */
+    /* Index scans only: few rows are looked up in large tables, which must not be read as a whole. */
     rc = rc ? rc : postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
     rc = rc ? rc : postgres_calls_moved(p, e);
     rc = rc ? rc : merge_open(p, open_come, e);
@@ -465,7 +465,8 @@ static int merge(struct postgres *p, const struct days *days, struct err *e)
     return rc;
 }
 
-/* Straight into the tables of days, in two thirds of the time. 1: some are there already, and nothing was done. */
+/* Copies spans directly to the tables of days, in two thirds of the time. Returns 1 if some are stored already; then
+ * nothing was done. */
 static int copy_straight(struct postgres *p, const struct days *days, struct err *e)
 {
     int rc = postgres_ask(p, "SAVEPOINT straight", NULL, NULL, e);
@@ -476,13 +477,13 @@ static int copy_straight(struct postgres *p, const struct days *days, struct err
     }
     if (!rc || !p->c || strcmp(p->state, "23505") != 0)
         return rc;
-    p->doubtful = DOUBTFUL_BATCHES; /* each trial that fails leaves its rows to be cleared away */
+    p->doubtful = DOUBTFUL_BATCHES; /* failed attempts leave rows that need cleaning up */
     *e = (struct err){0};
     rc = postgres_ask(p, "ROLLBACK TO SAVEPOINT straight", NULL, NULL, e);
     return rc ? rc : 1;
 }
 
-/* 1: they were written one by one, and what of them was not there before is in `moved`. */
+/* Writes the spans. Returns 1 if they were merged; then `moved` has those that were new. */
 static int write_rows(struct postgres *p, const struct days *days, struct err *e)
 {
     bool open = map_find(&days->places, key_of(POSTGRES_OPEN));
@@ -552,7 +553,7 @@ int postgres_commit(struct span_store *s, const struct log_position *at, struct 
     int rc = p->spans.n ? write_all(p, e) : 0;
     arena_fini(&p->arena);
     p->arena = (struct arena){0};
-    if (rc) { /* the next connection looks at the schema anew */
+    if (rc) { /* forces the next connection to read the schema again */
         PQfinish(p->c);
         p->c = NULL;
         return rc;
@@ -580,6 +581,6 @@ int postgres_sync(struct span_store *s, bool *all, struct err *e)
 {
     (void)s;
     (void)e;
-    *all = true; /* a commit is */
+    *all = true; /* commits sync */
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions of a collector's users: finding traces, and loading them. */
+/* Queries of a collector's users: finds and loads traces. */
 #include "span/query.h"
 
 #include <stdarg.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A server has its own limit of connections, for all that ask it. */
-enum { PARTIAL = 206 }; /* as HTTP has it: code of what an answer lacks */
+/* Limits of connections to the database, whose server has its own limit for all clients. */
+enum { PARTIAL = 206 }; /* HTTP status 206, as the code of missing parts */
 enum { MOST_IDLE = 8, MOST_CONNECTIONS = 16, LOOK_EVERY = 1024 };
 
 bool query_refuse(struct query *w, int status, const char *fmt, ...)
@@ -163,7 +163,7 @@ bool query_find(struct query *w, const struct jaeger_search *search, struct quer
     return rc ? failed(w) : true;
 }
 
-/* ---- one question ---- */
+/* ---- single queries ---- */
 
 static struct span_store *take_store(struct span_collector *c, struct err *e)
 {

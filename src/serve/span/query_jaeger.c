@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Jaeger's older interface: what its UI of old, Grafana and scripts ask. */
+/* Jaeger's older interface, for its older UI, Grafana and scripts. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/time.h"
 #include "span/query.h"
 
-static const int64_t lookback_ns = 2 * 24 * 3600 * NS_PER_S; /* where no start is given */
+static const int64_t lookback_ns = 2 * 24 * 3600 * NS_PER_S; /* default without a start */
 enum { USUAL_TRACES = 100 };
 
 static void begin_data(struct query *w, struct json *j)
@@ -69,7 +69,7 @@ static const char *kind_name(enum span_kind k)
     return names[k];
 }
 
-/* kinds: a name with each of its kinds, not names alone. */
+/* Answers operations. kinds: names with each of their kinds, instead of names alone. */
 static void answer_operations(struct query *w, const char *service, bool kinds)
 {
     struct database_operations all = {0};
@@ -101,7 +101,7 @@ static void answer_operations(struct query *w, const char *service, bool kinds)
     free(all.v);
 }
 
-/* Others are in the answer all the same. */
+/* Notes a trace as missing; the answer still has the others. */
 static void lack_trace(struct query *w, const uint8_t *id)
 {
     struct text hex = {.fd = -1};
@@ -123,7 +123,7 @@ static void answer_traces(struct query *w, const struct query_traces *traces)
         if (query_load(w, traces->v[i].id, &t)) {
             jaeger_write_trace(&j, &t.spans, t.warning);
         } else if (t.missing && traces->n > 1) {
-            lack_trace(w, traces->v[i].id); /* it went meanwhile, or is one of several that were named */
+            lack_trace(w, traces->v[i].id); /* deleted meanwhile, or one of several ids requested */
         }
         spans += t.spans.n;
         query_unload(w, &t);
@@ -144,7 +144,7 @@ static bool read_integer(const char *s, int64_t least, int64_t most, int64_t *ou
     return !errno && end > s && !*end && *out >= least && *out <= most;
 }
 
-/* Sets *ns to the microsecond's begin, or to the ns behind it. */
+/* Reads microseconds: *ns is the begin of the microsecond; with `behind`, the ns after it. */
 static bool read_us(struct query *w, const char *name, bool behind, int64_t *ns)
 {
     const char *s = http_query(w->q, name);
@@ -169,7 +169,7 @@ struct pairs {
     struct jaeger_search *to;
 };
 
-/* "key:value" */
+/* Reads "key:value". */
 static void take_pair(void *arg, const char *value)
 {
     struct pairs *p = arg;
@@ -274,7 +274,7 @@ static void answer_dependencies(struct query *w)
         query_refuse(w, 400, "endTs, lookback: give milliseconds");
         return;
     }
-    /* The seconds that these milliseconds are of: so fine it is counted. */
+    /* Range in whole seconds, the precision of counts, around these milliseconds. */
     const struct database_time time = {
         end_ms > back_ms ? (end_ms - back_ms) / 1000 : 0, end_ms / 1000 + (end_ms % 1000 > 0), is_gone, w->q};
     if (!internal(w, database_calls(w->store, &time, &w->arena, &calls, &w->e))) {
@@ -293,7 +293,7 @@ static void answer_dependencies(struct query *w)
     free(calls.v);
 }
 
-/* /api/services/NAME/operations, where a name may hold slashes. */
+/* Returns NAME of api/services/NAME/operations; it may hold slashes. */
 static const char *service_of(struct query *w)
 {
     static const char before[] = "/api/services/", after[] = "/operations";

@@ -34,7 +34,7 @@ static void answer_services(struct query *w)
     free(names.v);
 }
 
-/* By either spelling. */
+/* Returns a parameter by either spelling. */
 static const char *parameter(const struct query *w, const char *camel, const char *snake)
 {
     const char *v = http_query(w->q, camel);
@@ -82,7 +82,7 @@ static void write_summaries(struct query *w, struct json *j, const struct query_
     }
 }
 
-/* Traces as one "resourceSpans" each would be several objects; they are joined. */
+/* Joins traces into one object; one "resourceSpans" each would make several. */
 static void write_whole(struct query *w, struct json *j, const struct query_traces *traces)
 {
     uint64_t spans = 0;
@@ -92,7 +92,7 @@ static void write_whole(struct query *w, struct json *j, const struct query_trac
         if (query_load(w, traces->v[i].id, &t))
             jaeger_write_resource_spans(j, &t.spans, t.warning);
         else if (t.missing && traces->n > 1)
-            w->status = 0; /* it went meanwhile */
+            w->status = 0; /* deleted meanwhile */
         if (t.warning)
             query_lack(w, 0, NULL, t.warning);
         spans += t.spans.n;
@@ -116,7 +116,7 @@ static void write_traces(struct query *w, const struct query_traces *traces, boo
     json_end_array(&j);
     if (!summaries)
         json_end_object(&j);
-    if (w->lacks.n) { /* readers that do not know it pass over it */
+    if (w->lacks.n) { /* unknown to some readers, which skip it */
         json_key(&j, "warnings");
         json_array(&j);
         for (size_t i = 0; i < w->lacks.n; i++)
@@ -148,7 +148,7 @@ static void answer_trace(struct query *w, const char *text)
         query_refuse(w, 400, "%s is no trace id: 32 hexadecimal digits", text);
 }
 
-/* RFC 3339; a '+' that nobody escaped arrives as a space. */
+/* Reads RFC 3339. An unescaped '+' arrives as a space. */
 static bool read_time(struct query *w, const char *camel, const char *snake, int64_t *ns)
 {
     const char *s = parameter(w, camel, snake);
@@ -167,7 +167,7 @@ static bool read_duration(struct query *w, const char *camel, const char *snake,
     return !s || jaeger_read_duration(s, ns) || query_refuse(w, 400, "%s: give a duration such as 1.5s", camel);
 }
 
-/* It says all that is asked but the time. */
+/* Reads the filter, which replaces all parameters but the time. */
 static bool read_filter(struct query *w, struct jaeger_search *s)
 {
     const char *filter = parameter(w, "query.filter", "query.filter");
@@ -236,7 +236,7 @@ static void write_names(struct json *j, const char *key, const char *const *name
     json_end_array(j);
 }
 
-/* What clients need not try. */
+/* Answers which features clients can use. */
 static void answer_capabilities(struct query *w)
 {
     struct json j = JSON_TO(&w->out);

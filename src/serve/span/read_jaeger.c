@@ -15,7 +15,7 @@ static const char *text_of(struct span_making *m, const json_t *of, const char *
     return json_is_string(v) ? span_making_text(m, json_string_value(v), json_string_length(v), true, NULL) : "";
 }
 
-/* Zeros in front may be absent. */
+/* Reads an id; leading zeros may be missing. */
 static bool id_of(const json_t *of, const char *key, uint8_t *id, size_t bytes)
 {
     char digits[2 * SPAN_TRACE_BYTES + 1];
@@ -28,7 +28,7 @@ static bool id_of(const json_t *of, const char *key, uint8_t *id, size_t bytes)
     return span_read_hex(digits, width, id, bytes);
 }
 
-/* Microseconds. False: there is no such number. */
+/* Reads microseconds. Returns false if there is no such number. */
 static bool us_of(const json_t *of, const char *key, uint64_t *us)
 {
     const json_t *v = json_object_get(of, key);
@@ -47,7 +47,7 @@ static void read_text(struct span_making *m, const json_t *v, struct span_value 
     out->text.v = span_making_text(m, json_string_value(v), json_string_length(v), false, &out->text.n);
 }
 
-/* Integers beyond 2^53 come as texts. False: it is none. */
+/* Reads an integer; beyond 2^53 it is a text. Returns false if it is none. */
 static bool read_integer(const json_t *v, struct span_value *out)
 {
     const char *s = json_string_value(v);
@@ -72,7 +72,7 @@ static bool read_bytes(struct span_making *m, const json_t *v, struct span_value
     return true;
 }
 
-/* By the type that is told where the value fits it, else by what the value is. */
+/* Reads a value by the stated type if it fits, otherwise by its JSON type. */
 static void read_value(struct span_making *m, const json_t *tag, struct span_value *out)
 {
     const json_t *v = json_object_get(tag, "value");
@@ -93,7 +93,7 @@ static void read_value(struct span_making *m, const json_t *tag, struct span_val
         *out = (struct span_value){.type = SPAN_DOUBLE, .real = json_number_value(v)};
 }
 
-/* `more`: room for so many behind them. */
+/* Reads tags. `more`: number of spare places at the end. */
 static struct span_attribute *read_tags(struct span_making *m, const json_t *tags, size_t more, size_t *n)
 {
     size_t all = json_array_size(tags);
@@ -123,7 +123,7 @@ static void put_origin(struct span_making *m, const json_t *process)
     span_put_origin(m, &o, service);
 }
 
-/* Whose span it is: named, or told in the span itself. */
+/* Returns the process of a span: by reference, or from the span itself. */
 static const json_t *process_of(const json_t *trace, const json_t *span)
 {
     const json_t *own = json_object_get(span, "process");
@@ -153,15 +153,15 @@ static void read_logs(struct span_making *m, const json_t *in, struct span *s)
     }
 }
 
-/* The parent is the first span of this trace that it is a child of, else the first that it follows from, which stays a
- * link then: nothing waits for it. */
+/* Reads references. The parent is the first span of this trace with CHILD_OF; otherwise the first with FOLLOWS_FROM.
+ * The latter stays a link, since nothing waits for the span. */
 static void read_references(struct span_making *m, const json_t *in, struct span *s)
 {
     const json_t *references = json_object_get(in, "references");
     size_t all = json_array_size(references);
     struct span_link *links = arena_new(&m->of_span, struct span_link, all);
     const struct span_link *follows = NULL;
-    id_of(in, "parentSpanID", s->parent_id, sizeof s->parent_id); /* older versions */
+    id_of(in, "parentSpanID", s->parent_id, sizeof s->parent_id); /* used by older versions */
     for (size_t i = 0; i < all; i++) {
         const json_t *reference = json_array_get(references, i);
         const char *type = json_string_value(json_object_get(reference, "refType"));
@@ -211,7 +211,7 @@ static void read_span(struct span_making *m, const json_t *in)
     span_put(m, &s, begin * 1000, (begin + lasted) * 1000);
 }
 
-/* What Jaeger says of a trace: that it is not whole, for example. */
+/* Reads Jaeger's warning about a trace, for example that it is incomplete. */
 static void take_warning(struct span_making *m, const json_t *trace)
 {
     const char *first = json_string_value(json_array_get(json_object_get(trace, "warnings"), 0));

@@ -11,7 +11,7 @@
 #include "span/read.h"
 #include "span/read_saved.h"
 
-/* What is being read, and the first thing that is not as it must be: then the whole message is refused. */
+/* State of reading, with the first error, for which the whole message is refused. */
 struct reading {
     struct span_making *m;
     struct err *e;
@@ -24,7 +24,7 @@ static void wrong(struct reading *r, const char *key, const char *must)
         r->rc = err_set(r->e, ERR_FORMAT, "\"%s\" must be %s", key, must);
 }
 
-/* The member by its name in lowerCamelCase, or by that of the protobuf field: parsers of protobuf's JSON read both. */
+/* Returns the member by its lowerCamelCase or protobuf name: protobuf JSON parsers accept both. */
 static json_t *get(const json_t *of, const char *key)
 {
     char snake[64];
@@ -42,7 +42,7 @@ static json_t *get(const json_t *of, const char *key)
     return v || !differs ? v : json_object_get(of, snake);
 }
 
-/* A member that is neither absent nor null, and of that type; NULL otherwise. */
+/* Returns a member of a type; NULL if it is absent, null, or of another type. */
 static json_t *member(struct reading *r, const json_t *of, const char *key, json_type type, const char *must)
 {
     json_t *v = get(of, key);
@@ -71,7 +71,7 @@ static const char *text_of(struct reading *r, const json_t *of, const char *key)
     return v ? span_making_text(r->m, json_string_value(v), json_string_length(v), true, NULL) : "";
 }
 
-/* 64 bits come as numbers or as strings of them. */
+/* Reads a 64-bit integer from a number or a string. */
 static bool integer_of(const json_t *v, bool sign, uint64_t *out)
 {
     const char *s = json_string_value(v);
@@ -108,7 +108,7 @@ static uint32_t count_of(struct reading *r, const json_t *of, const char *key)
     return (uint32_t)number_of(r, of, key, UINT32_MAX);
 }
 
-/* False: none, or no id; `*told` says whether there is one at all. */
+/* Reads an id. Returns false if it is absent or invalid; `*told`: it is present. */
 static bool id_of(struct reading *r, const json_t *of, const char *key, uint8_t *id, size_t bytes, bool *told)
 {
     json_t *v = member(r, of, key, JSON_STRING, "a string of hexadecimal digits");
@@ -285,8 +285,8 @@ static void read_span(struct reading *r, const json_t *in)
         span_put(r->m, &s, begin, end);
 }
 
-/* The list under one of two names, the second that of older versions. Where there is neither, whatever else is there in
- * its place is reported: spans may be lost in it. */
+/* Returns the list under one of two names; `old` is that of older versions. If neither exists, reports what is there
+ * instead, since spans may be lost in it. */
 static json_t *parts(struct reading *r, const json_t *of, const char *what, const char *key, const char *old)
 {
     static const char *const known[] = {

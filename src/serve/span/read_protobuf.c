@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* OTLP as protobuf: libprotobuf-c takes one message apart at a time, in memory of the span that is being made. */
+/* OTLP as protobuf. libprotobuf-c parses one message at a time, in the memory of the span in progress. */
 #include <string.h>
 
 #include "otlp.pb-c.h"
 #include "span/read.h"
 
-/* Of one message taken apart: messages of two bytes become structs of a hundred. */
+/* Limit for a parsed message: two bytes of it become a struct of a hundred. */
 enum { MOST_HELD_BYTES = 256 << 20 };
 
 static void *take(void *arena, size_t n)
@@ -16,7 +16,7 @@ static void *take(void *arena, size_t n)
 
 static void leave(void *arena, void *p) {}
 
-/* Its memory goes with the arena. */
+/* Allocates in the arena, which frees everything at once. */
 static ProtobufCAllocator of_arena(struct arena *a)
 {
     return (ProtobufCAllocator){.alloc = take, .free = leave, .allocator_data = a};
@@ -139,7 +139,7 @@ static bool read_events(struct span_making *m, const Otlp__Span *in, struct span
     return true;
 }
 
-/* Links to nothing are no links. */
+/* Reads links; drops those without a target. */
 static bool read_links(struct span_making *m, const Otlp__Span *in, struct span *s)
 {
     struct span_link *v = arena_new(&m->of_span, struct span_link, in->n_links);

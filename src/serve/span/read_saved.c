@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON as other programs save it: which format it is, and what it is wrapped in. */
+/* Detection of formats and envelopes of JSON that other programs saved. */
 #include "span/read_saved.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ static bool has_array(const json_t *v, const char *key)
     return json_is_array(json_object_get(v, key));
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static int refuse_chrome(struct err *e)
 {
@@ -26,7 +26,7 @@ static bool is_chrome_event(const json_t *v)
     return json_is_string(json_object_get(v, "ph")) && json_object_get(v, "pid");
 }
 
-/* What a server said in place of spans. */
+/* Refuses an error message of a server. */
 static int refuse_error(const char *said, struct err *e)
 {
     return err_set(e, ERR_FORMAT, "this is an answer without spans: %.200s", said ? said : "an error");
@@ -45,7 +45,7 @@ static int refuse_other(const json_t *v, struct err *e)
         "array of Zipkin spans is expected");
 }
 
-/* ---- what is read ---- */
+/* ---- formats ---- */
 
 static bool is_jaeger_trace(const json_t *v)
 {
@@ -57,7 +57,7 @@ static int take_errors(const json_t *errors, struct err *e)
     return refuse_error(json_string_value(json_object_get(json_array_get(errors, 0), "msg")), e);
 }
 
-/* An answer of Jaeger's older interface. */
+/* Reads an answer of Jaeger's older interface. */
 static int take_answer(struct span_making *m, const json_t *v, struct err *e)
 {
     const json_t *data = json_object_get(v, "data"), *errors = json_object_get(v, "errors");
@@ -97,7 +97,7 @@ static bool is_zipkin_span(const json_t *v)
     return json_is_string(json_object_get(v, "traceId")) && json_is_string(json_object_get(v, "id"));
 }
 
-/* An array of spans, of traces, or of whole messages. */
+/* Reads an array of spans, of traces, or of whole messages. */
 static int take_array(struct span_making *m, const json_t *v, struct err *e)
 {
     const json_t *first = json_array_get(v, 0);

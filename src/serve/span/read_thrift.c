@@ -22,7 +22,7 @@ enum thrift_type {
 enum { MOST_SKIPPED_DEPTH = 32 };
 enum { TAG_STRING, TAG_DOUBLE, TAG_BOOL, TAG_LONG, TAG_BINARY };
 
-/* What is left to read. What makes no sense reads as zeros, and `damaged` stays set. */
+/* Unread bytes. Invalid input reads as zeros and sets `damaged`. */
 struct thrift_in {
     const uint8_t *at, *end;
     bool damaged;
@@ -54,7 +54,7 @@ static const void *take_bytes(struct thrift_in *in, size_t *n)
     return v;
 }
 
-/* The next field of a struct; false: its end. */
+/* Reads the header of a struct's next field; false: the struct ends. */
 static bool take_field(struct thrift_in *in, unsigned *type, unsigned *id)
 {
     *type = (unsigned)take_number(in, 1);
@@ -62,7 +62,7 @@ static bool take_field(struct thrift_in *in, unsigned *type, unsigned *id)
     return *type && !in->damaged;
 }
 
-/* How many come, of a byte at least each. */
+/* Reads the number of items, each of at least a byte. */
 static size_t take_count(struct thrift_in *in, unsigned *type)
 {
     *type = (unsigned)take_number(in, 1);
@@ -132,7 +132,7 @@ static struct span_value take_blob(struct span_making *m, struct thrift_in *in, 
     return v;
 }
 
-/* Field ids of the kinds: vStr 3, vDouble 4, vBool 5, vLong 6, vBinary 7. */
+/* Reads a tag. Field ids of the types: vStr 3, vDouble 4, vBool 5, vLong 6, vBinary 7. */
 static void read_tag(struct span_making *m, struct thrift_in *in, struct span_attribute *out)
 {
     struct span_value values[5] = {{.type = SPAN_EMPTY}};
@@ -162,7 +162,7 @@ static void read_tag(struct span_making *m, struct thrift_in *in, struct span_at
     out->value = values[kind <= TAG_BINARY ? kind : TAG_STRING];
 }
 
-/* As many as are kept; the others are added to *dropped. */
+/* Reads tags up to the limit; adds the number of others to *dropped. */
 static struct span_attribute *read_tags(struct span_making *m, struct thrift_in *in, size_t *n, uint32_t *dropped)
 {
     unsigned type;
@@ -235,8 +235,8 @@ static void read_reference(struct thrift_in *in, struct reference *out)
             skip(in, type, 1);
 }
 
-/* The first that it is a child of, in its trace, is its parent where none is told; the others are links. Of several
- * lists the last counts. */
+/* Reads references. Without a parent id, the parent is the first CHILD_OF in the same trace. All others are links. Of
+ * several lists the last counts. */
 static void read_references(struct span_making *m, struct thrift_in *in, struct span *s)
 {
     unsigned type;

@@ -15,7 +15,7 @@ static const char *text_of(struct span_making *m, const json_t *of, const char *
     return json_is_string(v) ? span_making_text(m, json_string_value(v), json_string_length(v), true, NULL) : "";
 }
 
-/* Microseconds, which some senders give with a fraction. False: there is no such number. */
+/* Reads microseconds; some senders use fractions. Returns false if there is no such number. */
 static bool us_of(const json_t *of, const char *key, uint64_t *ns)
 {
     const json_t *v = json_object_get(of, key);
@@ -26,7 +26,7 @@ static bool us_of(const json_t *of, const char *key, uint64_t *ns)
     return true;
 }
 
-/* 16 digits are the lower half of a trace id. */
+/* Reads an id; 16 digits are the lower half of a trace id. */
 static bool id_of(const json_t *of, const char *key, uint8_t *id, size_t bytes)
 {
     const json_t *v = json_object_get(of, key);
@@ -46,7 +46,7 @@ static enum span_kind kind_of(const json_t *in)
     return SPAN_INTERNAL;
 }
 
-/* Whose span it is; told anew where it differs from the one before. */
+/* Puts the span's origin, if it differs from the last one. */
 static void put_origin(struct span_making *m, const json_t *endpoint, const char **last)
 {
     const char *service = json_string_value(json_object_get(endpoint, "serviceName"));

@@ -47,7 +47,7 @@ int sqlite_run(struct sqlite_store *s, const char *sql, struct err *e)
     "CREATE TABLE calls (width INTEGER, bucket INTEGER, parent INTEGER, child INTEGER, n INTEGER NOT NULL," \
     " PRIMARY KEY (width, bucket, parent, child)) WITHOUT ROWID;"
 
-/* Spans are in the order in which they came, so that the oldest lie together and free whole pages when they go. */
+/* Spans are stored in order of arrival, so the oldest are adjacent and free whole pages when deleted. */
 static const char schema[] =
     "CREATE TABLE texts (number INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, last INTEGER NOT NULL);"
     "CREATE TABLE origins (number INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, body BLOB NOT NULL,"
@@ -74,8 +74,8 @@ static int number_of(struct sqlite_store *s, const char *pragma, int64_t *out, s
     return rc;
 }
 
-/* Schema 1 does not say when a name was used last: all of them count as used until the upgrade. That is the columns'
- * default, so that no row is written. Schema 2 has no terms, and schema 3 no calls: sqlite_catch_up adds them. */
+/* Upgrades the schema. Schema 1 lacks the last use of names, so all count as used until now. That is the columns'
+ * default, and no row is written. Schema 2 has no terms, schema 3 no calls: sqlite_catch_up adds them. */
 static int upgrade(struct sqlite_store *s, struct err *e)
 {
     char sql[2400] = "", names[600] = "", terms[800] = "";
@@ -127,7 +127,7 @@ static int check_schema(struct sqlite_store *s, bool make, struct err *e)
     return rc;
 }
 
-/* Its count of memory costs a lock for each allocation, and nobody asks for it. */
+/* Disables memory statistics: they cost a lock per allocation, and nobody reads them. */
 static void configure(void)
 {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -181,7 +181,7 @@ static int sqlite_open(const char *store, const char *directory, struct span_sto
     s->is = (struct span_store){&database_sqlite, s->path};
     s->group = -1;
     s->calls.to = -1;
-    s->to_tidy = true; /* what the last start did not end */
+    s->to_tidy = true; /* work that the last run did not finish */
     rc = open_file(s, store, directory != NULL, e);
     if (!rc)
         rc = check_schema(s, directory != NULL, e);
@@ -196,7 +196,7 @@ static int sqlite_open(const char *store, const char *directory, struct span_sto
 
 struct database_rows {
     struct sqlite_store *store;
-    struct sqlite_search *search; /* tells the numbers of rows; or NULL */
+    struct sqlite_search *search; /* returns the numbers of rows; or NULL */
     sqlite3_stmt *rows, *origin;
 };
 
@@ -311,7 +311,7 @@ static int sqlite_next(struct database_rows *r, struct database_row *out, struct
         if (found <= 0)
             return found;
         step = sqlite3_step(r->rows);
-    } while (r->search && step == SQLITE_DONE); /* it went meanwhile */
+    } while (r->search && step == SQLITE_DONE); /* retry if the span was deleted meanwhile */
     if (step == SQLITE_DONE)
         return 0;
     if (step != SQLITE_ROW)

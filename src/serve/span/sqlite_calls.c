@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* SQLite: calls from service to service, counted as spans come and go. The counts are of all pairs of a parent and a
- * counted child that are there now. Children are counted but for those numbered from `from` to `to`: spans of an older
- * store, which are counted behind. `children` has a row for each counted span that has a parent. */
+/* SQLite: calls from service to service, counted when spans are added and deleted. The counts cover all stored pairs of
+ * a parent and a counted child. All children are counted except numbers from `from` to `to`: spans of an older store,
+ * which are counted later. `children` has a row for each counted span with a parent. */
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,7 @@ int sqlite_calls_begin(struct sqlite_store *s, struct err *e)
 
 /* ---- pairs ---- */
 
-/* What pairs are made of. Ids: borrowed. */
+/* Span of a pair. Ids: borrowed. */
 struct end {
     const void *trace, *id, *parent; /* parent NULL: none */
     int64_t number, service, begin_ns;
@@ -148,7 +148,7 @@ static int change_child(struct sqlite_store *s, enum sqlite_statement what, cons
     return sqlite_finish(s, q, e);
 }
 
-/* ---- as spans come ---- */
+/* ---- added spans ---- */
 
 void sqlite_note_service(struct map *known, uint64_t ids, int64_t service, bool *fresh)
 {
@@ -156,7 +156,7 @@ void sqlite_note_service(struct map *known, uint64_t ids, int64_t service, bool 
     *of = *fresh ? (uint64_t)service : UINT64_MAX;
 }
 
-/* May children of another service wait in the database? Of traces that are only just coming, the writer knows. */
+/* Returns whether children of another service may be stored. For new traces, the writer's cache tells. */
 static bool may_be_awaited(const struct sqlite_store *s, const struct end *x, bool new_trace)
 {
     const uint64_t *by = new_trace ? map_find(&s->calls.awaited, sqlite_ids_hash(x->trace, x->id)) : NULL;
@@ -194,9 +194,9 @@ int sqlite_calls_add(struct sqlite_store *s, const struct span *span, bool new_t
     return rc || s->calls.changes.n < MANY_CHANGES ? rc : sqlite_calls_write(s, e);
 }
 
-/* ---- as they go ---- */
+/* ---- deleted spans ---- */
 
-/* A row of STATEMENT_ENDS; the ids are copied. False: it is damaged. */
+/* Row of STATEMENT_ENDS with copied ids. read_row returns false if it is damaged. */
 struct row {
     uint8_t trace[SPAN_TRACE_BYTES], id[SPAN_ID_BYTES], parent[SPAN_ID_BYTES];
     struct end end;
@@ -251,7 +251,7 @@ int sqlite_remove_span(struct sqlite_store *s, int64_t number, struct err *e)
     return rc || s->calls.changes.n < MANY_CHANGES ? rc : sqlite_calls_write(s, e);
 }
 
-/* ---- of an older store ---- */
+/* ---- older stores ---- */
 
 static int count_children(struct sqlite_store *s, int64_t from, int64_t to, struct err *e)
 {
@@ -294,11 +294,11 @@ int sqlite_calls_catch_up(struct sqlite_store *s, bool *more, struct err *e)
 
 struct call_sums {
     struct sqlite_store *store;
-    struct map places; /* of both services */
+    struct map places; /* key: both services */
     VEC(struct sqlite_call_change) v;
 };
 
-/* Rows of parent, child and count. */
+/* Adds rows of parent, child and count. */
 static int add_rows(struct call_sums *sums, sqlite3_stmt *q, const int64_t *values, int n, struct err *e)
 {
     int step;
@@ -354,7 +354,7 @@ static int add_uncounted(struct call_sums *sums, const struct database_time *t, 
     return rc;
 }
 
-/* Spans whose children are not in the counts. */
+/* Finds the numbers of the spans not counted as children. */
 static int find_uncounted(struct sqlite_store *s, int64_t *from, int64_t *to, struct err *e)
 {
     sqlite3_stmt *q;
@@ -414,7 +414,7 @@ int sqlite_calls(struct span_store *is, const struct database_time *t, struct ar
     struct sqlite_store *s = sqlite_of(is);
     struct call_sums sums = {.store = s};
     int64_t from = 0, to = 0;
-    int rc = sqlite_run(s, "BEGIN", e); /* all of it at one time */
+    int rc = sqlite_run(s, "BEGIN", e); /* snapshot for all reads */
     if (rc)
         return rc;
     rc = find_uncounted(s, &from, &to, e);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SQLite: retention. All of it is done in small transactions, whose cost is that of what they remove, so that spans
- * that come meanwhile do not wait. */
+/* SQLite: retention, in small transactions. Each costs only what it removes, so that arriving spans do not wait. */
 #include <sqlite3.h>
 #include <stdio.h>
 
@@ -40,7 +39,7 @@ static int measure(struct sqlite_store *s, struct size *out, struct err *e)
 
 /* ---- spans ---- */
 
-/* Of the oldest spans those up to the last that came before a time, but for those that came since. */
+/* Finds the oldest spans up to the last one received before a time, except those received since. */
 static int find_old(struct sqlite_store *s, int64_t since_ns, int64_t numbers[SPANS_AT_ONCE], int *n, struct err *e)
 {
     sqlite3_stmt *q;
@@ -75,7 +74,7 @@ static int remove_spans(struct sqlite_store *s, int64_t since_ns, bool *some, st
     return rc;
 }
 
-/* A store that has become too large is made a sixteenth smaller than it may be, so that this is rare. */
+/* Shrinks a store that is too large to 15/16 of its limit, so that this is rare. */
 static int remove_beyond(struct sqlite_store *s, uint64_t most_bytes, bool *some, struct err *e)
 {
     struct size size;
@@ -90,7 +89,7 @@ static int remove_beyond(struct sqlite_store *s, uint64_t most_bytes, bool *some
 
 /* ---- names ---- */
 
-/* The writer's copy of what was removed; a row of a removed text or origin. */
+/* Removes a text or origin from the writer's caches; the row is the deleted one. */
 static void forget_text(struct sqlite_store *s, sqlite3_stmt *q)
 {
     map_remove(&s->texts, map_hash(sqlite3_column_text(q, 0), (size_t)sqlite3_column_bytes(q, 0)));
@@ -132,7 +131,7 @@ static int remove_names(struct sqlite_store *s, size_t which, int64_t oldest, bo
     return rc;
 }
 
-/* The era of the oldest span. Without spans the era of the last one ends. */
+/* Finds the era of the oldest span. Without spans, the era of the last one ends. */
 static int oldest_era(struct sqlite_store *s, int64_t *out, struct err *e)
 {
     int64_t oldest;
@@ -145,7 +144,7 @@ static int oldest_era(struct sqlite_store *s, int64_t *out, struct err *e)
     return rc;
 }
 
-/* The oldest group that may be searched, if all of its spans are gone. */
+/* Removes the oldest searchable group if all of its spans are gone. */
 static int remove_group(struct sqlite_store *s, bool *some, struct err *e)
 {
     int64_t group = -1, oldest = s->next;
@@ -180,9 +179,9 @@ static int tidy(struct sqlite_store *s, bool *some, struct err *e)
 
 /* ---- space ---- */
 
-/* Free pages go to the end of the file, some at a time, and then to the file system. *some: there are more of them that
- * can go: of a database without a map of pointers, as a dump makes it, none can. Readers may be in the way: the rest
- * goes the next time. */
+/* Moves some free pages to the end of the file, and returns them to the file system. *some: more can be returned. A
+ * database without a pointer map, as a dump makes it, can return none. If readers are in the way, the rest is done next
+ * time. */
 static int give_back(struct sqlite_store *s, bool *some, struct err *e)
 {
     struct size before, after;
@@ -199,8 +198,7 @@ static int give_back(struct sqlite_store *s, bool *some, struct err *e)
     return rc == SQLITE_OK || rc == SQLITE_BUSY ? 0 : sqlite_fail(s, e);
 }
 
-/* What comes first of what there is to do. Names of removed spans go before more spans: they may be most of the
- * size. */
+/* Runs the first pending task. Names of removed spans go before more spans, since they may be most of the size. */
 static int keep_some(struct sqlite_store *s, int64_t since_ns, uint64_t most_bytes, bool *some, struct err *e)
 {
     *some = false;

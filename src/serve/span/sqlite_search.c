@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* SQLite: searching the newest spans by what they have. Groups are looked at in the order of their newest span; what is
- * found in them waits until no group that is left can have a newer one. */
+/* SQLite: search for the newest spans by terms. Groups are searched in the order of their newest span. Results wait
+ * until no remaining group can have a newer one. */
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 enum { FEW = 256 };
 
 struct group {
-    int64_t number, last; /* number -1: spans from `from` to `to`, which are in no group that was written */
+    int64_t number, last; /* number -1: spans `from` to `to`, which are in no written group */
     int64_t from, to;
 };
 struct sqlite_search {
@@ -20,9 +20,9 @@ struct sqlite_search {
     struct newest_wanted wanted;
     VEC(struct group) groups;
     struct newest heap;
-    size_t next; /* of groups */
+    size_t next; /* index of groups */
     sqlite3_stmt *terms, *one, *range, *origin;
-    struct map origins; /* number → bits of what it has of `wanted` */
+    struct map origins; /* number → terms of `wanted` that it has, as bits */
 };
 
 /* ---- groups ---- */
@@ -67,7 +67,7 @@ static int read_groups(struct sqlite_search *r, const struct span_query *q, stru
     return rc;
 }
 
-/* ---- of a group ---- */
+/* ---- terms of a group ---- */
 
 static int read_blob(struct sqlite_search *r, int64_t number, const void **blob, size_t *n, struct err *e)
 {
@@ -93,7 +93,7 @@ static int read_term(struct sqlite_search *r, int64_t group, uint64_t term, stru
     return rc;
 }
 
-/* Places in the group that may have all that is wanted. */
+/* Finds the places in the group that may have all wanted terms. */
 static int intersect(struct sqlite_search *r, int64_t group, struct term_set *out, size_t *n, struct err *e)
 {
     int rc = 0;
@@ -112,7 +112,7 @@ static int intersect(struct sqlite_search *r, int64_t group, struct term_set *ou
     return rc;
 }
 
-/* ---- of a span that is in no written group ---- */
+/* ---- terms of a span in no written group ---- */
 
 static int origin_bits(struct sqlite_search *r, int64_t origin, uint64_t *bits, struct err *e)
 {
@@ -148,7 +148,7 @@ static int has_all(struct sqlite_search *r, bool *all, struct err *e)
 
 /* ---- looking at groups ---- */
 
-/* set NULL: of each span its terms are looked at. */
+/* Searches a range of spans. set NULL: by each span's terms. */
 static int look_at_range(struct sqlite_search *r, const struct group *g, const struct term_set *set, struct err *e)
 {
     int step, rc = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The collector's side of SQLite: adding. */
+/* SQLite: writes of the collector. */
 #include <sqlite3.h>
 #include <string.h>
 
@@ -198,7 +198,7 @@ static uint64_t use_key(enum sqlite_statement what, int64_t number)
     return map_mix((uint64_t)number * STATEMENTS + what);
 }
 
-/* Era of the span that is added next. A new era begins with nothing marked as used. */
+/* Returns the era of the next span. When an era begins, nothing is marked as used. */
 static int64_t era(struct sqlite_store *s)
 {
     int64_t now = SQLITE_ERA(s->next);
@@ -210,7 +210,7 @@ static int64_t era(struct sqlite_store *s)
     return now;
 }
 
-/* Marks a text or origin as used by a span of this era: one update per era. */
+/* Marks a text or origin as used in this era: one update per era. */
 static int use(struct sqlite_store *s, enum sqlite_statement what, int64_t number, struct err *e)
 {
     bool fresh;
@@ -288,7 +288,7 @@ static int origin_number(struct sqlite_store *s, const void *body, size_t n, int
     return rc;
 }
 
-/* The operation, its texts and the origin are used by the span that is added next. */
+/* Marks the operation, its texts and the origin as used by the next span. */
 static int use_names(struct sqlite_store *s, int64_t name, enum span_kind kind, struct err *e)
 {
     bool fresh;
@@ -313,8 +313,8 @@ uint64_t sqlite_ids_hash(const void *trace, const void *id)
     return map_hash(ids, sizeof ids);
 }
 
-/* Is a span of these ids there, perhaps? Most spans are of traces that are only just coming: one question for a trace
- * spares one for each of its spans. */
+/* Returns whether a span with these ids may be stored. Most spans belong to new traces, so one query per trace saves
+ * one per span. */
 static int may_be_there(struct sqlite_store *s, const struct span *span, bool *may, bool *new_trace, struct err *e)
 {
     enum { WAS_THERE = 1, WAS_NOT };
@@ -340,8 +340,9 @@ static int may_be_there(struct sqlite_store *s, const struct span *span, bool *m
     return 0;
 }
 
-/* Of spans of the same ids: the new one is not taken if it is there already, or less is known of it than of one there;
- * of which less is known, that goes. Ended ones of other contents stay beside each other, as client and server do. */
+/* Compares with stored spans of the same ids. The new one is dropped if it is stored already, or less complete than a
+ * stored one. Stored ones that are less complete are deleted. Ended spans with different contents are all kept, as for
+ * client and server. */
 static int compare_with_same_id(
     struct sqlite_store *s, const struct span *span, int64_t hash, bool *take, struct err *e)
 {

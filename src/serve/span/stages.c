@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Figures per stage, and per group of units. */
+/* Statistics per stage, and per group of units. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +10,10 @@
 struct stages_making {
     const struct spans *s;
     struct spans_kinds kinds;
-    double *numbers; /* durations, kind by kind */
+    double *numbers; /* durations, by kind */
 };
 
-/* Where a stage lies within its units: how far from their begins it begins and ends, on average. */
+/* Place of a stage in its units: mean distances of its begin and end from their begins. */
 struct placed_stage {
     struct spans_stage stage;
     double begin, end;
@@ -63,7 +63,7 @@ static void add_row(struct stages_making *m, struct placed_stage *p, size_t row)
     p->end += (double)(r->end_ns - from) / (double)stage->n;
 }
 
-/* One for each kind, in one pass over the rows, which are many more than memory is near. */
+/* Makes a stage per kind, in one pass over the rows, which exceed the CPU's caches. */
 static struct placed_stage *make_stages(struct stages_making *m)
 {
     const size_t kinds = m->kinds.v.n;
@@ -118,7 +118,8 @@ static struct spans_group *group_of(struct spans_stages *out, size_t *cap, struc
     }
 }
 
-/* What the unit's first member that has the attribute says, else its trace: kinds have asked the trace already. */
+/* Returns attributes of a unit: from the first member with a value, else from its trace, whose values the kinds
+ * hold. */
 static void unit_values(
     const struct stages_making *m, const struct spans_by *by, const struct spans_unit *u, uint32_t *out)
 {
@@ -152,7 +153,7 @@ static void add_unit_to(
     g->useful += useful + (g->useful < 0);
 }
 
-static const struct spans *sorting; /* qsort has no argument; set once before sorting */
+static const struct spans *sorting; /* global, since qsort has no argument; set before sorting */
 
 static int by_group_texts(const void *a, const void *b)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Changes of level, and p-values of many questions. */
+/* Changes of level, and corrections of p-values for many tests. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/search.h"
 #include "span/statistics.h"
 
-/* ---- in order ---- */
+/* ---- ranks ---- */
 
 struct ranked {
     double p;
@@ -53,9 +53,9 @@ struct stat_change stat_pettitt(const double *v, size_t n)
     return c;
 }
 
-/* ---- numbers that depend on those before them ---- */
+/* ---- dependent numbers ---- */
 
-/* Ranks from 1, equal ones in the order in which they came. */
+/* Returns ranks from 1; equal numbers are ranked in order of arrival. */
 static double *ranks_of(const double *v, size_t n)
 {
     struct ranked *r = rank_all(v, n);
@@ -66,7 +66,7 @@ static double *ranks_of(const double *v, size_t n)
     return ranks;
 }
 
-/* The correlation of neighbours once the change is taken away: right where there is one change at most. */
+/* Returns the correlation of neighbours without the change; accurate for one change at most. */
 static double correlation_beside(const double *r, size_t n, size_t at)
 {
     double mean[2] = {0, 0}, all = 0, next = 0, last = 0;
@@ -81,7 +81,7 @@ static double correlation_beside(const double *r, size_t n, size_t at)
     return all > 0 ? next / all : 0;
 }
 
-/* The mean square of steps over `lag` numbers; the largest tenth is not counted, in which changes are. */
+/* Returns the mean square of steps over `lag` numbers, without the largest tenth, which contains the changes. */
 static double mean_step(const double *r, size_t n, size_t lag, double *scratch)
 {
     size_t count = n - lag, kept = count * 9 / 10;
@@ -94,8 +94,8 @@ static double mean_step(const double *r, size_t n, size_t lag, double *scratch)
     return kept ? sum / (double)kept : 0;
 }
 
-/* The correlation of neighbours by steps over one and two numbers, of which the second is 1 + correlation times the
- * first: right also where there are several changes. */
+/* Returns the correlation of neighbours from steps over one and two numbers: the second is 1 + correlation times the
+ * first. Accurate with several changes, too. */
 static double correlation_within(const double *r, size_t n)
 {
     double *scratch = mem_alloc((n + 1) * sizeof *scratch);
@@ -104,9 +104,9 @@ static double correlation_within(const double *r, size_t n)
     return one > 0 ? two / one - 1 : 0;
 }
 
-/* By how much sums vary more than those of independent numbers: (1 + c) / (1 - c) of an autoregression (Priestley
- * 1981). Both correlations are estimated too low, most where numbers are few (Kendall 1954), so that what they may be
- * off by is added; the less of the two counts. */
+/* Returns the factor by which sums vary more than those of independent numbers: (1 + c) / (1 - c) for an autoregression
+ * (Priestley 1981). Both estimates of the correlation are too low, mostly for few numbers (Kendall 1954), so their
+ * possible error is added. c is the smaller one. */
 static double dependence(const double *v, size_t n, size_t at)
 {
     double *r = ranks_of(v, n), size = (double)n;
@@ -118,12 +118,11 @@ static double dependence(const double *v, size_t n, size_t at)
     return (1 + c) / (1 - c);
 }
 
-/* Pettitt's test of numbers that may depend on those before them. Its p is 2 exp(-x), where x becomes smaller by the
- * dependence. That is itself uncertain, as a variance of n independent numbers is: exp(-x) becomes (1 + x / n)^-n. */
+/* Pettitt's test for dependent numbers. Its p is 2 exp(-x); the dependence reduces x. The dependence itself is as
+ * uncertain as a variance of n independent numbers, so exp(-x) becomes (1 + x / n)^-n. */
 static struct stat_change likeliest(const double *v, size_t n)
 {
-    const double share =
-        0.3; /* of the numbers that would be independent; by simulation, see tests/span/test_claims.c */
+    const double share = 0.3; /* share of the independent numbers; by simulation, see tests/span/test_claims.c */
     struct stat_change c = stat_pettitt(v, n);
     if (n < 4 || c.p >= 1)
         return c;
@@ -132,9 +131,9 @@ static struct stat_change likeliest(const double *v, size_t n)
     return c;
 }
 
-/* ---- all changes ---- */
+/* ---- search for changes ---- */
 
-/* A time still to be asked about. */
+/* Range still to be tested. */
 struct era {
     size_t from, to;
     double alpha;
@@ -145,8 +144,8 @@ static int by_place(const void *a, const void *b)
     return order_of(((const struct stat_change *)a)->at, ((const struct stat_change *)b)->at);
 }
 
-/* Each change again, between its neighbours: while another level lay on one side it was found less exactly, and what
- * such an error left over may have looked like a change. Returns how many remain. */
+/* Tests each change again, between its neighbours. It was located less exactly while its range contained another level,
+ * and an error of the location may have looked like a change. Returns the number of changes that remain. */
 static size_t find_exactly(const double *v, size_t n, size_t least, double alpha, struct stat_change *c, size_t count)
 {
     size_t kept = 0;
@@ -183,7 +182,7 @@ size_t stat_changes(const double *v, size_t n, size_t least, double alpha, struc
     return find_exactly(v, n, least, alpha / 2, out, found);
 }
 
-/* ---- many p-values ---- */
+/* ---- corrections for many tests ---- */
 
 void stat_benjamini_hochberg(double *p, size_t n)
 {

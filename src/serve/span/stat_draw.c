@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random numbers, and what is told by drawing again. */
+/* Random numbers and bootstrap. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ double stat_normal(struct stat_dice *d)
     return radius * cos(2 * M_PI * stat_uniform(d));
 }
 
-/* A gamma variate of a shape of 1 or more (Marsaglia & Tsang 2000). */
+/* Draws a gamma variate of a shape of 1 or more (Marsaglia & Tsang 2000). */
 static double draw_gamma(struct stat_dice *dice, double shape)
 {
     double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
@@ -33,12 +33,12 @@ static double draw_gamma(struct stat_dice *dice, double shape)
     }
 }
 
-/* Quantile q of n numbers drawn from the n given, with replacement. */
+/* Draws quantile q of n numbers, drawn from the n given with replacement. */
 static double draw_quantile(struct stat_dice *dice, const double *sorted, size_t n, double q)
 {
     double at = q * (double)(n - 1), rank = floor(at) + 1, above = (double)n + 1 - rank;
     double x = draw_gamma(dice, rank), y = draw_gamma(dice, above);
-    double u = x / (x + y); /* the rank-th smallest of n uniform numbers, and the one after it */
+    double u = x / (x + y); /* rank-th smallest of n uniform numbers, and the next one */
     double low = sorted[(size_t)(u * (double)n)];
     if (rank >= (double)n)
         return low;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clusters around members of theirs, from distances alone. */
+/* Clusters around medoids, from distances alone. */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "span/statistics.h"
 
-/* Each thing's nearest and second nearest medoid. */
+/* Nearest and second nearest medoid of a thing. */
 struct nearest {
     float first, second;
     uint8_t of;
@@ -39,7 +39,7 @@ static bool is_medoid(const struct stat_clusters *c, size_t i)
     return false;
 }
 
-/* BUILD: one medoid more, the one that brings all together nearest to theirs. */
+/* BUILD: adds the medoid that brings all things nearest to theirs. */
 static void add_medoid(const float *distance, size_t n, struct stat_clusters *c, struct nearest *near)
 {
     double best = 0;
@@ -61,8 +61,8 @@ static void add_medoid(const float *distance, size_t n, struct stat_clusters *c,
     find_nearest(distance, n, c, near);
 }
 
-/* What the sum of distances gains (below 0) if h takes the place of each medoid: all k at once, because only for the
- * things of that medoid it matters which one goes (Schubert & Rousseeuw 2019). */
+/* Computes how the sum of distances changes (below 0: gain) if h replaces each medoid. All k are computed at once: the
+ * choice of the medoid only matters for its own things (Schubert & Rousseeuw 2019). */
 static void weigh_swaps(const float *row, size_t n, size_t k, const struct nearest *near, double *gain)
 {
     double shared = 0;
@@ -78,7 +78,7 @@ static void weigh_swaps(const float *row, size_t n, size_t k, const struct neare
         gain[m] += shared;
 }
 
-/* SWAP: the best exchange; false when none helps. */
+/* SWAP: makes the best exchange; false if none helps. */
 static bool swap_medoid(const float *distance, size_t n, struct stat_clusters *c, struct nearest *near)
 {
     double best = -1e-6, gain[STAT_CLUSTERS];
@@ -123,7 +123,7 @@ static double silhouette(const float *distance, size_t n, size_t k, const uint8_
     return n ? sum / (double)n : 0;
 }
 
-/* Swaps until nothing helps, each swap making the sum smaller, so that it ends; and the partition told. */
+/* Swaps until nothing helps, and writes the partition. It ends, since each swap makes the sum smaller. */
 static void settle(const float *distance, size_t n, struct stat_clusters *c, struct nearest *near, uint8_t *of)
 {
     for (int i = 0; i < 100 && swap_medoid(distance, n, c, near); i++)

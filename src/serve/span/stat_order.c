@@ -45,7 +45,7 @@ void stat_sort(double *v, size_t n)
     }
     for (unsigned d = 0; d < DIGITS; d++) {
         if (count[d * digits + (from[0] >> d * DIGIT_BITS & (digits - 1))] == n)
-            continue; /* all have this digit */
+            continue; /* digit is the same in all numbers */
         sort_digit(from, to, n, count + d * digits, d * DIGIT_BITS);
         uint64_t *other = from;
         from = to;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two samples: whose numbers are larger, and by how much. */
+/* Comparison of two samples: which numbers are larger, and by how much. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "span/stat_bits.h"
 #include "span/statistics.h"
 
-enum { EXACT_MOST = 50 }; /* numbers of both samples together, up to which all deals of the ranks are counted */
+enum { EXACT_MOST = 50 }; /* size of both samples together, up to which all deals of ranks are counted */
 
 static double *sorted_copy(const double *v, size_t n)
 {
@@ -20,7 +20,7 @@ static double *sorted_copy(const double *v, size_t n)
 
 /* ---- Mann & Whitney ---- */
 
-/* Equal numbers of both samples together, smallest first: how many of each. */
+/* Tie: numbers of equal values in both samples, smallest value first. */
 struct tie {
     size_t of_a, of_b;
 };
@@ -40,8 +40,8 @@ static size_t find_ties(const double *a, size_t n, const double *b, size_t m, st
     return ties;
 }
 
-/* In how many ways m ranks (twice the mean rank, so that it is whole) have each sum: Streitberg & Röhmel 1986. `ways`
- * has (m + 1) * (most + 1) zeros. */
+/* Counts the ways in which m ranks have each sum (Streitberg & Röhmel 1986). Ranks are doubled mean ranks, so that they
+ * are integers. `ways` has (m + 1) * (most + 1) zeros. */
 static void count_deals(const struct tie *ties, size_t n_ties, size_t m, size_t most, double *ways)
 {
     size_t width = most + 1, below = 0;
@@ -107,7 +107,7 @@ struct stat_ranks stat_mann_whitney(const double *a, size_t n, const double *b, 
 
 /* ---- Hodges & Lehmann ---- */
 
-/* How many differences b[j] - a[i] are at most x. */
+/* Counts the differences b[j] - a[i] that are at most x. */
 static uint64_t count_differences(const double *a, size_t n, const double *b, size_t m, double x)
 {
     uint64_t count = 0;
@@ -120,7 +120,7 @@ static uint64_t count_differences(const double *a, size_t n, const double *b, si
     return count;
 }
 
-/* The difference of which `rank` are at most as large (1: the smallest). */
+/* Returns the difference of a rank (1: the smallest). */
 static double difference(const double *a, size_t n, const double *b, size_t m, uint64_t rank)
 {
     uint64_t low = stat_to_ordered(b[0] - a[n - 1]), high = stat_to_ordered(b[m - 1] - a[0]);
@@ -138,7 +138,7 @@ struct stat_shift stat_hodges_lehmann(const double *a, size_t n, const double *b
 {
     double *x = sorted_copy(a, n), *y = sorted_copy(b, m);
     uint64_t pairs = (uint64_t)n * m;
-    /* The rank of the interval's end: where the test would say no (Hollander & Wolfe 1973, section 4.3). */
+    /* Rank of the interval's end, from the test (Hollander & Wolfe 1973, section 4.3). */
     double wide = 1.959964 * sqrt((double)pairs * (double)(n + m + 1) / 12), rank = floor((double)pairs / 2 - wide);
     uint64_t end = rank < 1 ? 1 : (uint64_t)rank;
     struct stat_shift s = {.shift = difference(x, n, y, m, (pairs + 1) / 2)};

@@ -9,7 +9,7 @@ double stat_normal_tail(double z)
     return 0.5 * erfc(z / sqrt(2));
 }
 
-/* lgamma without the global variable that it sets. */
+/* Wraps lgamma without the global variable that it sets. */
 static double log_gamma(double x)
 {
     int sign;
@@ -55,9 +55,9 @@ double stat_t_tail(double t, double degrees)
     return t >= 0 ? half : 1 - half;
 }
 
-/* How many gaps are looked at: those among the largest sixteenth. The mean of gaps of Student's t with 3 degrees is a
- * third; a little more, because a median and distances of few are off. As many gaps as LEAN of that mean are believed
- * where fewer were seen. */
+/* Limits of the gaps used: those among the largest sixteenth. For Student's t with 3 degrees, the mean gap is a third.
+ * LEAN_MEAN is a little larger, since the median and distances of few numbers are inexact. If fewer than LEAN gaps were
+ * seen, gaps of that mean fill up the rest. */
 enum { GAPS_MOST = 20, GAPS_LEAST = 2, SHARE = 16, LEAN = 12 };
 #define LEAN_MEAN 0.36
 #define LEAST_MEAN 0.125
@@ -72,11 +72,11 @@ double stat_gap_p(const double *v, size_t n, size_t j)
     double lean = seen < LEAN ? (double)(LEAN - seen) : 0, all = (double)seen + lean;
     double mean = fmax((sum + lean * LEAN_MEAN) / all, LEAST_MEAN);
     double far = (double)j * log(v[j - 1] / v[j]) / mean;
-    double p = pow(1 + far / all, -all) * (double)j * (double)(j + 1); /* of j: 1/2, 1/6, 1/12 … of alpha */
+    double p = pow(1 + far / all, -all) * (double)j * (double)(j + 1); /* corrected for j: 1/2, 1/6, 1/12 … of alpha */
     return p < 1 ? p : 1;
 }
 
-/* The hypergeometric distribution at x. */
+/* Returns the hypergeometric probability of x. */
 static double over_at(double x, double drawn, double marked, double all)
 {
     return exp(log_gamma(marked + 1) - log_gamma(x + 1) - log_gamma(marked - x + 1) + log_gamma(all - marked + 1) -
@@ -91,7 +91,7 @@ double stat_over(uint64_t hit, uint64_t drawn, uint64_t marked, uint64_t all)
     if (hit <= least || hit > most)
         return hit <= least;
     double n = (double)all, m = (double)marked, d = (double)drawn;
-    /* From the middle outwards, where each term is smaller than the one before it. */
+    /* Direction away from the middle, in which terms decrease. */
     bool upwards = (double)hit > d * m / n;
     double x = upwards ? (double)hit : (double)hit - 1, term = over_at(x, d, m, n), sum = 0;
     while (term > 1e-17 * sum) {

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 
-/* A code is 25 bits of a term: 6 choose the bucket, 19 stand in its entries before the place in the group. */
+/* Code: 25 bits of a term. 6 choose the bucket; 19 precede the place in the group in its entries. */
 enum { CODE_SHIFT = 39, PLACE_BITS = 13, IN_BUCKET_BITS = 19, MANY = sizeof(struct term_set) / sizeof(uint32_t) };
 _Static_assert(TERM_GROUP == 1 << PLACE_BITS && TERM_BUCKETS == 1 << (25 - IN_BUCKET_BITS), "as entries are made");
 
@@ -45,9 +45,9 @@ void term_take(void *terms, uint64_t term)
     vec_push(&t->buckets[code >> IN_BUCKET_BITS], entry_of(code, t->place));
 }
 
-/* ---- what origins have ---- */
+/* ---- terms of origins ---- */
 
-/* Sets by code; those of origins are made first. */
+/* Sets by code. Those of origins are built first. */
 struct sets {
     struct map places; /* code → place + 1 */
     VEC(struct term_set) v;
@@ -101,7 +101,7 @@ static int take_origins(struct term_group *t, struct sets *sets, term_of_origin 
     return rc;
 }
 
-/* Sets of few become entries of their buckets; those of many are put. */
+/* Adds small sets to their buckets as entries; stores large ones. */
 static int put_sets(struct term_group *t, struct sets *s, term_put *put, void *arg, struct err *e)
 {
     int rc = 0;
@@ -129,7 +129,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Codes of many spans move from the list, which is in order, to the sets. */
+/* Moves codes with many spans from the sorted list to the sets. */
 static void move_many(struct term_group *t, uint32_t bucket, struct sets *s)
 {
     uint32_t *v = t->buckets[bucket].v;

@@ -32,7 +32,7 @@ static bool tell_status(const char *code, struct span *s)
     return true;
 }
 
-/* A text that says more than that there is an error is its message. */
+/* Sets the error status; a text with more information becomes its message. */
 static bool tell_error(const struct span_value *v, struct span *s)
 {
     bool text = v->type == SPAN_STRING;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What units of a cluster have in common that others have less: values of attributes, and errors. */
+/* Traits: values of attributes, and errors, that a cluster's units have more often than others. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +7,10 @@
 #include "span/spans.h"
 #include "span/statistics.h"
 
-enum { LEAST_UNITS = 3, CLUSTERS = 8 }; /* that share a value, so that it is looked at; that can be counted for */
+enum { LEAST_UNITS = 3, CLUSTERS = 8 }; /* least units with a value to be tested; limit of clusters */
 #define ALPHA 0.05
 
-/* A value of an attribute: units that have it, per cluster. */
+/* Attribute value: number of units with it, per cluster. */
 struct marked {
     uint32_t key, value;
     uint64_t last;
@@ -19,7 +19,7 @@ struct marked {
 struct marking {
     VEC(struct marked) v;
     struct map numbers;
-    size_t unit; /* whose facts are taken, and its cluster */
+    size_t unit; /* unit being visited, and its cluster */
     uint8_t cluster;
 };
 
@@ -52,7 +52,7 @@ void spans_each_fact(
     const struct spans *s, const struct spans_unit *u, void (*take)(void *, uint32_t key, uint32_t value), void *arg)
 {
     uint32_t origin = UINT32_MAX;
-    if (u->after >= 0) /* what submitted it may say more of it */
+    if (u->after >= 0) /* facts of the span that submitted it */
         each_of(s, s->rows.v[u->after].fact, s->rows.v[u->after].facts, take, arg);
     for (uint32_t k = 0; k < u->members; k++) {
         const struct spans_row *r = s->rows.v + s->members[u->member + k];
@@ -65,7 +65,7 @@ void spans_each_fact(
     }
 }
 
-/* A question: has this cluster more of this value than chance would give it? */
+/* Test: has this cluster more of this value than chance would give it? */
 struct asked {
     size_t cluster, marked;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows become trees and units; stages that were told one after the other, with nothing around them, are brought
- * together, and begins that were cut to the second repaired. */
+/* Trees and units of rows. Stages reported one after the other, with nothing around them, are grouped; begins truncated
+ * to the second are repaired. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,21 +8,21 @@
 #include "base/time.h"
 #include "span/spans.h"
 
-enum { ASKED = 64 }; /* chains that a span may go on, and stages looked back at */
+enum { ASKED = 64 }; /* limit of chains compared, and of stages searched */
 
-/* A row that is no part of another one, and beside which ones it may be a stage. */
+/* Row without a whole, and the key of the rows that it may be a stage beside. */
 struct top {
     int32_t why;
     uint64_t key;
     uint32_t row;
 };
-/* Stages one after the other: the last of them; `before`: an older chain that ended in the same second. */
+/* Chain of consecutive stages: its last one; `before`: an older chain that ended in the same second. */
 struct chain {
     uint32_t last, group;
     int32_t before;
 };
 
-/* A unit, and its number before units were put in order. */
+/* Unit, and its number before sorting. */
 struct placed {
     struct spans_unit unit;
     uint32_t number;
@@ -31,12 +31,12 @@ struct placed {
 struct making {
     struct spans *s;
     struct spans_trace *trace;
-    int32_t *why;   /* per row of the trace: SPANS_ROOT …, while its parent is -1 */
-    int32_t *after; /* the parent whose end came before it, or -1 */
-    uint32_t *seen; /* three numbers for each, of whoever needs some */
+    int32_t *why;   /* by row of the trace: SPANS_ROOT …, while its parent is -1 */
+    int32_t *after; /* parent that ended before the row began, or -1 */
+    uint32_t *seen; /* scratch of three numbers per row */
     VEC(struct top) tops;
     VEC(struct chain) chains;
-    VEC(uint32_t) previous; /* per top of a set: the stage before it in its chain, or UINT32_MAX */
+    VEC(uint32_t) previous; /* previous stage in the chain, by top of a set; UINT32_MAX: none */
     struct map by_second;
     VEC(struct placed) placed;
 };
@@ -46,7 +46,7 @@ static struct spans_row *row_of(struct making *m, uint32_t i)
     return m->s->rows.v + m->trace->row + i;
 }
 
-/* What began after its parent's end is no part of it, nor what its parent does not wait for. */
+/* Separates rows that began after their parent's end, and those that their parent does not wait for. */
 static void part_later(struct making *m)
 {
     for (uint32_t i = 0; i < m->trace->rows; i++) {
@@ -61,7 +61,7 @@ static void part_later(struct making *m)
     }
 }
 
-/* ---- which stages belong together ---- */
+/* ---- groups of stages ---- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -102,7 +102,8 @@ static bool has_stage(const struct making *m, const struct top *set, uint32_t la
     return false;
 }
 
-/* Does the row go on where the chain ended: at that instant, or, its begin being cut, in that second? */
+/* Returns whether the row continues the chain: it begins when the chain ended, or in that second if its begin is
+ * truncated. */
 static bool goes_on(const struct making *m, const struct top *set, const struct chain *c, const struct spans_row *r)
 {
     const struct spans_row *rows = m->s->rows.v + m->trace->row, *last = rows + set[c->last].row;
@@ -111,13 +112,13 @@ static bool goes_on(const struct making *m, const struct top *set, const struct 
     return then && last->service == r->service && last->end_ns <= r->end_ns && !has_stage(m, set, c->last, r->name);
 }
 
-/* Where chains are looked for: those of one host and service that ended in one second. */
+/* Returns the key of chains: host, service and second of the end. */
 static uint64_t place_of(const struct making *m, const struct spans_row *r, int64_t ns)
 {
     return map_mix((uint64_t)second_of(ns)) ^ ((uint64_t)spans_own_value(m->s, r, "host") << 32 | r->service);
 }
 
-/* The chain that the row goes on, of several the one that ended last; or NULL. */
+/* Returns the chain that the row continues: the last one to end, if there are several; or NULL. */
 static struct chain *find_chain(struct making *m, const struct top *set, const struct spans_row *r)
 {
     const uint64_t *head = map_find(&m->by_second, place_of(m, r, r->begin_ns));
@@ -135,7 +136,7 @@ static struct chain *find_chain(struct making *m, const struct top *set, const s
     return found;
 }
 
-/* A chain that ends with this stage. */
+/* Adds a chain that ends with this stage. */
 static void end_chain(struct making *m, uint32_t last, uint32_t group, const struct spans_row *r)
 {
     uint64_t *head = map_put(&m->by_second, place_of(m, r, r->end_ns), NULL);
@@ -151,7 +152,7 @@ static uint32_t group_value(const struct spans *s, const struct spans_row *r)
     return value;
 }
 
-/* Numbers the groups of a set of stages beside one another; by end. Returns how many there are. */
+/* Numbers the groups of a set of sibling stages, which are sorted by end. Returns the number of groups. */
 static uint32_t group_set(struct making *m, const struct top *set, size_t n, uint32_t *group, bool *guessed)
 {
     struct map values = {0};
@@ -169,7 +170,7 @@ static uint32_t group_set(struct making *m, const struct top *set, size_t n, uin
         }
         struct chain *c = find_chain(m, set, r);
         group[i] = c ? c->group : groups++;
-        bool stays = false; /* where it is found */
+        bool stays = false; /* key in by_second is unchanged */
         if (c) {
             before = c->last;
             stays = second_of(row_of(m, set[before].row)->end_ns) == second_of(r->end_ns);
@@ -186,7 +187,7 @@ static uint32_t group_set(struct making *m, const struct top *set, size_t n, uin
     return groups;
 }
 
-/* ---- begins that were cut ---- */
+/* ---- truncated begins ---- */
 
 static bool all_cut(struct making *m, const uint32_t *rows, size_t n)
 {
@@ -199,8 +200,8 @@ static bool all_cut(struct making *m, const uint32_t *rows, size_t n)
     return exact_end;
 }
 
-/* Stages of one job in the order of their ends. A stage that began in the second in which the one before ended began
- * then: scripts take the time once. */
+/* Repairs the stages of one job, sorted by end. A stage that began in the second in which the previous one ended began
+ * at that end: scripts read the time once. */
 static void repair(struct making *m, const uint32_t *rows, size_t n)
 {
     if (m->s->as_recorded)
@@ -253,7 +254,7 @@ static int by_group(const void *a, const void *b)
     return order_of(x->group, y->group) ?: order_of(x->row, y->row);
 }
 
-/* Stages that belong together, rows in the order of ends, become a unit below an envelope. */
+/* Makes a unit below an envelope from stages of a group, sorted by end. */
 static void envelop(struct making *m, const struct top *set, const struct grouped *g, size_t n, bool cut, bool guessed)
 {
     uint32_t *rows = mem_alloc(n * sizeof *rows);
@@ -269,7 +270,7 @@ static void envelop(struct making *m, const struct top *set, const struct groupe
     free(rows);
 }
 
-/* A stage that is nobody's part is a unit. */
+/* Makes a unit of a stage without a group. */
 static void make_one(struct making *m, const struct top *t, uint32_t row)
 {
     add_unit(m, t, false, false);
@@ -306,7 +307,7 @@ static void make_set(struct making *m, const struct top *set, size_t n)
     free(g);
 }
 
-/* Parts belong where the whole does. */
+/* Assigns parts to the unit of their whole. */
 static void spread_units(struct making *m)
 {
     for (uint32_t i = 0; i < m->trace->rows; i++) {
@@ -318,9 +319,9 @@ static void spread_units(struct making *m)
     }
 }
 
-/* ---- in order ---- */
+/* ---- order ---- */
 
-/* Numbers of rows within their trace become numbers of rows. */
+/* Converts row numbers within the trace to row numbers. */
 static void number_parents(struct making *m)
 {
     for (uint32_t i = 0; i < m->trace->rows; i++)
@@ -345,7 +346,7 @@ static void list_parts(struct making *m)
             m->s->part[next[(uint32_t)row_of(m, i)->parent - m->trace->row]++] = m->trace->row + i;
 }
 
-/* Below parents that were there: where all parts began at whole seconds, and one after the other. */
+/* Repairs the parts of each row if all of them began at whole seconds, one after the other. */
 static void repair_parts(struct making *m)
 {
     struct spans *s = m->s;
@@ -373,7 +374,7 @@ static int by_begin(const void *a, const void *b)
         ?: order_of(x->number, y->number);
 }
 
-/* Of the trace: those from `first` on. */
+/* Sorts the units of the trace, which begin at `first`. */
 static void order_units(struct making *m, size_t first)
 {
     struct spans_unit *units = m->s->units.v + first;
@@ -401,7 +402,7 @@ static void order_units(struct making *m, size_t first)
         row_of(m, i)->unit = now[row_of(m, i)->unit - first];
 }
 
-/* All rows are somebody's: those of the trace lie where its rows do. */
+/* Lists members by unit. Each row has a unit, so the trace's members have the same positions as its rows. */
 static void list_members(struct making *m, size_t first)
 {
     struct spans *s = m->s;
@@ -419,7 +420,7 @@ static void list_members(struct making *m, size_t first)
     }
 }
 
-/* ---- all of them ---- */
+/* ---- traces ---- */
 
 static void make_trace(struct making *m)
 {
@@ -443,7 +444,7 @@ static void make_trace(struct making *m)
     list_members(m, first);
 }
 
-/* Trace by trace, so that each is near while it is made. */
+/* Works trace by trace, so that the data stay in the CPU's caches. */
 void spans_make_units(struct spans *s)
 {
     struct making m = {.s = s};
@@ -474,7 +475,7 @@ int64_t spans_covered(const struct spans *s, uint32_t row)
 {
     const struct spans_row *r = s->rows.v + row;
     int64_t covered = 0, from = r->end_ns;
-    for (uint32_t i = s->parts[row + 1]; i-- > s->parts[row];) { /* from the last end on */
+    for (uint32_t i = s->parts[row + 1]; i-- > s->parts[row];) { /* descending by end */
         const struct spans_row *part = s->rows.v + s->part[i];
         int64_t end = part->end_ns < from ? part->end_ns : from;
         int64_t begin = part->begin_ns > r->begin_ns ? part->begin_ns : r->begin_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values and ids: finding, reading, writing as text. */
+/* Values and ids: lookup, parsing, conversion to text. */
 #include "span/span.h"
 
 #include <string.h>

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Critical paths: from a unit's end backwards, always into the part that ended last; what no part covers is the whole's
- * own time. As Jaeger's viewer and CRISP (Zhang et al. 2022) do it, without recursion, because how deep trees are is up
- * to whoever sends them. */
+/* Critical paths. The walk goes backwards from a unit's end, always into the part that ended last. Time that no part
+ * covers is the whole's own. This is the method of Jaeger's viewer and CRISP (Zhang et al. 2022), without recursion,
+ * because input determines the depth of trees. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/order.h"
 #include "span/spans.h"
 
-/* A part within the bounds of its whole. */
+/* Part, limited to the bounds of its whole. */
 struct bounded {
     int64_t begin, end;
     uint32_t row;
 };
-/* One on the way down. Its parts are sides[first …] of the walk, the last to end first. */
+/* Frame of the walk. Its parts are sides[first …] of the walk, the last to end first. */
 struct descent {
-    int32_t row; /* or SPANS_ENVELOPE */
+    int32_t row; /* row, or SPANS_ENVELOPE */
     int64_t begin, end, cursor;
-    int64_t limit;                /* by how much the unit ends earlier at most if all below took no time */
-    int64_t last_end, passed_end; /* of the first part on the path; of a part passed over that ended last */
+    int64_t limit;                /* longest time by which the unit ends earlier if all below took no time */
+    int64_t last_end, passed_end; /* ends: of the first part on the path; of the skipped part that ended last */
     size_t first, next, n;
     bool taken, passed;
 };
@@ -26,8 +26,8 @@ struct walk {
     const struct spans *s;
     VEC(struct descent) frames;
     VEC(struct bounded) sides;
-    struct spans_sections *out; /* backwards, until it is done */
-    int64_t *limits;            /* per row on the path; NULL: not asked for */
+    struct spans_sections *out; /* reversed until the walk ends */
+    int64_t *limits;            /* limit by row on the path; NULL: not requested */
 };
 
 static int by_last_end(const void *a, const void *b)
@@ -70,14 +70,15 @@ static void tell(struct walk *w, int32_t row, int64_t begin, int64_t end)
         vec_push(w->out, ((struct spans_section){begin, end, row}));
 }
 
-/* Parts that overlap by so little of the whole came one after the other: clocks and hand-overs are not exact (CRISP:
- * 1 % of the whole). */
+/* Returns the overlap that is still treated as a sequence, since clocks and hand-overs are inexact (CRISP: 1 % of the
+ * whole). */
 static int64_t slack_of(const struct descent *f)
 {
     return (f->end - f->begin) / 100;
 }
 
-/* By how much the whole ends earlier at most if this part took no time: until one beside it is what is waited for. */
+/* Returns the longest time by which the whole ends earlier if this part took no time, until it waits for another
+ * part. */
 static int64_t limit_of(const struct walk *w, const struct descent *f, const struct bounded *part)
 {
     int64_t limit = part->end - part->begin;
@@ -91,7 +92,7 @@ static int64_t limit_of(const struct walk *w, const struct descent *f, const str
     return f->limit < limit ? f->limit : limit;
 }
 
-/* The next part of the path within the innermost frame; false: there is none. */
+/* Enters the next part of the path within the innermost frame; false: there is none. */
 static bool descend(struct walk *w, const struct spans_unit *u)
 {
     struct descent *f = w->frames.v + w->frames.n - 1;
@@ -144,15 +145,15 @@ void spans_path(const struct spans *s, uint32_t unit, struct spans_sections *out
     vec_free(&w.sides);
 }
 
-/* ---- over many units ---- */
+/* ---- totals over units ---- */
 
-/* Causes are numbered as kinds are; behind those, the queue and the envelope. */
+/* Totals by cause. Causes are numbered as kinds; then follow the queue and the envelope. */
 struct tally {
     const struct spans *s;
     struct spans_kinds kinds;
     struct spans_cause *causes;
-    uint32_t *last_unit;   /* + 1: that counted for the cause */
-    int64_t *own, *limits; /* per row: on the path of the unit at hand; 0 otherwise */
+    uint32_t *last_unit;   /* unit counted last for the cause, + 1 */
+    int64_t *own, *limits; /* by row: time on the path of the current unit; 0 otherwise */
     struct spans_causes *out;
 };
 

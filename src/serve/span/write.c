@@ -51,7 +51,7 @@ void span_write_plain(struct json *j, const struct span_value *v)
 
 /* ---- OTLP ---- */
 
-/* 64 bits are strings in OTLP JSON. */
+/* Writes a 64-bit number as a string, as OTLP JSON requires. */
 static void write_i64(struct json *j, int64_t v)
 {
     json_before_value(j);

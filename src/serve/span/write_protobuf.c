@@ -4,7 +4,7 @@
 #include "base/wire.h"
 #include "otlp.pb-c.h"
 
-/* Fields of messages that are put together of packed parts. */
+/* Field numbers of messages that are assembled from packed parts. */
 enum { REQUEST_RESOURCE_SPANS = 1, RESOURCE = 1, SCOPE_SPANS = 2, SCOPE = 1, SPANS = 2, SCHEMA = 3 };
 
 static void put_field(struct text *t, unsigned field, const void *v, size_t n)
