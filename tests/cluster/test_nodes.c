@@ -570,6 +570,12 @@ static bool list_nothing(void *part, struct cluster_share *out, int64_t *again_n
     return false;
 }
 
+static void note_opened(void *part, const struct cluster_share *share)
+{
+    (void)part;
+    (void)share;
+}
+
 static void leave_at_once(void *part)
 {
     (void)part;
@@ -588,6 +594,7 @@ static void answers_while_parts_close(void **state)
         .start = start_sharer,
         .close = close_sharer,
         .list = list_nothing,
+        .opened = note_opened,
         .stop_work = leave_at_once,
         .hand_over = hand_over_nothing};
     static const char *const none[] = {NULL};
