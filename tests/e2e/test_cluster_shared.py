@@ -452,7 +452,7 @@ class Namesakes(Shared):
             name = f"n{i}"
             nodes = [Node(self.broker.url, name, os.path.join(self.top, "t"), store=scratch()) for _ in range(3)]
             self.addCleanup(lambda some=nodes: [n.kill() for n in some if n.process.poll() is None])
-            wait_for("all but one end", lambda some=nodes: sum(n.process.poll() is not None for n in some) >= 2)
+            wait_for("all but one end", lambda some=nodes: sum(n.process.poll() is not None for n in some) >= 2, 150)
             wait_for("one says what it has",
                      lambda of=name: of in self.cluster.cards() and self.cluster.cards()[of].hosts == 1)
             left = [n for n in nodes if n.process.poll() is None]
