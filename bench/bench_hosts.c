@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a cluster of many hosts costs who asks and the leader, without the hosts: bench_hosts HOSTS [PEERS] writes one
- * JSON object. Entries of HOSTS nodes with one host each, which sends to PEERS others (6), are in the table of a hub in
- * this process; clocks are found of four messages each way of each pair. Nodes answer which flows they have, and refuse
- * their packets. Processor time of this thread, s; memory as the allocator counts it, bytes. */
+/* Cost of a cluster of many hosts for the asker and the clock leader, without the hosts: bench_hosts HOSTS [PEERS]
+ * writes one JSON object. Entries of HOSTS nodes with one host each, which sends to PEERS others (6), are in the
+ * table of a hub in this process; clocks are found of four messages each way of each pair. Nodes answer which flows
+ * they have, and refuse their packets. Processor time of this thread, s; memory as the allocator counts it, bytes. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>

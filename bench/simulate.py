@@ -37,9 +37,9 @@ COSTS = {
     "asker_message_s": 0.1e-3,    # a round's answer at who asks, walking included
     "asker_start_s": 12e-3,       # a program that starts, connects, and writes what it found
     "extract_bytes": 3.2e3,       # the packets of a tiny trace that clocks need, with frames
-    "extract_open_s": 0.5e-3,     # the keeper checks and opens them
+    "extract_open_s": 0.5e-3,     # the clock leader checks and opens them
 }
-# What src/serve/cluster and src/net/bus do: counts and times, not measured.
+# Counts and times of src/serve/cluster and src/net/bus: constants of the code, not measured.
 CARD_EXTRA = 97                   # subject, headers and reply subject of a card that is delivered
 EXTRACT_ADDRESS, QUESTION_EXTRA = 6, 150
 START_IN, START_OUT = 8, 11       # messages of a node that starts, cards of others aside

@@ -42,8 +42,8 @@ bool mem_recover(void);
 /* Handles an allocation that failed elsewhere: gives the reserve back; on further calls waits for other threads. False:
  * a retry does not help. *tried: 0 at first. */
 bool mem_again(unsigned *tried);
-/* As mem_again, for callers that cannot go on without the bytes: returns if a retry may help, otherwise exits with a
- * message. */
+/* Returns if a retry may help, otherwise exits with a message: mem_again for callers that cannot go on without the
+ * bytes. */
 void mem_lack(size_t size_bytes, unsigned *tried);
 
 extern atomic_bool mem_is_short;

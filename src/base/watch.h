@@ -8,8 +8,8 @@
  * few, within a time budget. Links are followed if they lead to directories that are not known yet. No thread of its
  * own, no lock: one user at a time.
  *
- * In a directory with very many, such as a week of archives, those that were there at the start and had long been
- * unchanged are old: their own changes (coming, going, entries) are noticed, changes below them are not. */
+ * Old directories are those of a directory with very many, such as a week of archives, that were there at the start and
+ * had long been unchanged. Their own changes (creation, removal, entries) are noticed, changes below them are not. */
 #ifndef WEFT_BASE_WATCH_H
 #define WEFT_BASE_WATCH_H
 

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-from weft_e2e import BIN, SLOWDOWN, scratch
+from weft_e2e import BIN, SLOWDOWN, Case, need, scratch
 
 SPAN = os.path.abspath(os.environ.get("WEFT_SPAN") or os.path.join(os.path.dirname(BIN), "weft-span"))
 NOBODY = "http://127.0.0.1:1"  # a port that refuses
@@ -104,3 +104,15 @@ def spooled(env):
             with open(os.path.join(spool_of(env), name), "rb") as f:
                 found += [span for line in f for _, span in spans_of(line)]
     return found
+
+
+class Span(Case):
+    """Tests that run weft-span."""
+
+    def setUp(self):
+        need(SPAN)
+
+    def run_ok(self, *args, env, code=0, **more):
+        run = span(*args, env=env, **more)
+        self.assertEqual(run.returncode, code, run)
+        return run

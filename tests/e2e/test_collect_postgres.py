@@ -10,13 +10,14 @@ import time
 
 import otlp_made as made
 import test_collect
+import test_collect_search
 import test_spans
 from collect_server import call
 from postgres_server import PASSWORD, Postgres, PostgresCollect
 from tsp_server import Server
 from weft_e2e import BIN, SLOWDOWN, Case, main, new_dice, scratch
 
-test_collect.Collect = test_spans.Collect = PostgresCollect
+test_collect.Collect = test_collect_search.Collect = test_spans.Collect = PostgresCollect
 DAY = 86400 * 10**9
 
 
@@ -86,7 +87,7 @@ def make_older(c):
         c.ask(f"DROP INDEX {index}")
 
 
-class Search(test_collect.Search):
+class Search(test_collect_search.Search):
     MANY = 400  # each trace that is found is a question to the server
 
     def test_terms_are_written(self):
@@ -122,7 +123,7 @@ class SearchAmongDropped(Case):
         self.assertTrue(0 < len(asked) < 10, len(asked))
 
 
-class SearchInOlderStore(test_collect.Search):
+class SearchInOlderStore(test_collect_search.Search):
     """Two thirds of the spans are of schema 1, and have neither numbers nor terms."""
     MANY = 400
 
@@ -137,7 +138,7 @@ class SearchInOlderStore(test_collect.Search):
     test_cost = None  # old spans are looked at
 
 
-class Dependencies(test_collect.Dependencies):
+class Dependencies(test_collect_search.Dependencies):
     def make_older(self, c):
         make_older(c)
 

@@ -132,8 +132,8 @@ static void walk_end(void *arg, const struct ctf_value *v)
     w->depth--;
 }
 
-/* Of a text that the visitor has for this call only. The last four of a thread are kept, and so much of each: an
- * expression compares two. */
+/* Copies a text that the visitor has for this call only. The last four of a thread are kept, up to KEPT_BYTES of each:
+ * an expression compares two. */
 static const char *keep_text(const char *s, size_t *n)
 {
     enum { KEPT = 4, KEPT_BYTES = 4096 };

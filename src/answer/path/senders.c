@@ -143,8 +143,9 @@ bool sender_ask(const struct path_local_host *h, int32_t host, const struct path
     return out->answer != FLOW_NOT_SENT;
 }
 
-/* Of two boots of one host with the same address, the later one sent it, unless it began only after the arrival. Of two
- * hosts the more certain one; if equal, the earlier one, since a forwarder sent later. */
+/* Returns whether a is more likely the sender than b. Of two boots of one host with the same address, that is the later
+ * one, unless it began only after the arrival; of two hosts, the more certain one; if equal, the earlier one, since a
+ * forwarder sent later. */
 bool sender_is_better(int64_t came, const struct sender *a, const struct sender *b, bool boots_of_same, bool comparable)
 {
     if (boots_of_same)

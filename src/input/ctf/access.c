@@ -42,7 +42,7 @@ static uint32_t field_named(const struct ctf_type *t, const char *name, size_t n
 
 enum { MOST_DEPTH = sizeof((struct ctf_access *)0)->path / sizeof(uint16_t) };
 
-/* What an optional holds, which has no name of its own. */
+/* Returns the type within optionals, which have no names of their own. */
 static const struct ctf_type *within_optional(const struct ctf_type *t, struct ctf_access *a)
 {
     while (t->kind == CTF_VARIANT && t->is_optional && a->depth < MOST_DEPTH) {
@@ -334,7 +334,7 @@ static double float_of(const struct field_walk *w, const struct ctf_type *t, uin
     return wide_float(t, w->ev->data, pos);
 }
 
-/* As text, which takes memory of its own only where it may be long. */
+/* Gives the value as text. Memory is allocated only if the text may be long. */
 static void show_wide(struct field_walk *w, const struct ctf_type *t, uint64_t pos, struct ctf_value *value)
 {
     uint64_t digits = (uint64_t)t->size_bits / (t->base == 2 ? 1 : 3);

@@ -119,7 +119,7 @@ size_t ctf_trace_classes(const struct ctf_trace *, const struct ctf_event_class 
 size_t ctf_trace_streams(const struct ctf_trace *);
 void ctf_trace_stream(const struct ctf_trace *, size_t i, struct ctf_stream_info *out);
 size_t ctf_trace_problems(const struct ctf_trace *, const struct ctf_problem **out); /* those found while opening */
-/* Where files show that a CPU's stream is missing (ns, both inclusive; cpu -1: unknown). */
+/* Intervals in which files show that a CPU's stream is missing (ns, both inclusive; cpu -1: unknown). */
 struct ctf_absent { int64_t begin, end; int32_t cpu; };
 size_t ctf_trace_absent(const struct ctf_trace *, const struct ctf_absent **out);
 /* First and last time of the trace's packets in ns; false when it has no events with a clock. */

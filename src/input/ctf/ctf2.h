@@ -83,13 +83,13 @@ void ctf2_declare(struct tsdl_parser *);
 /* The field class of a node, or NULL after failure (ctf2_fields.c). */
 struct tsdl_decl *ctf2_field_class(struct tsdl_parser *, struct ctf2_json *, const struct ctf2_node *);
 
-/* What a trace says of itself at the beginning of its metadata (ctf2_own.c); appended as "name=value\n" lines. */
+/* Appends the trace's own properties, from the beginning of its metadata, as "name=value\n" lines (ctf2_own.c). */
 void ctf2_identity(const char *text, size_t n, struct text *out);
 
 /* ---- field locations ---- */
 
-/* From the innermost structure around `up` further ones out, or from a scope's structure; then by names. A name of NULL
- * is never in it. */
+/* Path to a field: `up` structures out from the innermost one, or from a scope's structure, then by names. No name is
+ * NULL. */
 struct ctf2_location {
     const char *at;
     int origin;                  /* enum ctf_scope, or -1 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of CTF 2 metadata is one trace's own: uuid, environment and clocks. */
+/* The part of CTF 2 metadata that differs between traces: uuid, environment and clocks. */
 #include "ctf/ctf2_own.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a trace says of itself at the beginning of its metadata, before anybody parses them. */
+/* A trace's identity, read from the beginning of its metadata before they are parsed. */
 #include <stdlib.h>
 
 #include "base/file.h"
