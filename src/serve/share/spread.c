@@ -343,7 +343,7 @@ static void spread_close(struct spread *s)
 
 int share_index(struct bus *bus, const struct share_index_options *o, const char *const *paths, size_t n, struct err *e)
 {
-    struct spread s = {.o = o};
+    struct spread s = {.o = o, .anew = true};
     pthread_mutex_init(&s.lock, NULL);
     wait_init(&s.news);
     add_jobs(&s, paths, n);
@@ -351,7 +351,6 @@ int share_index(struct bus *bus, const struct share_index_options *o, const char
     /* Path of a session. With only one archive it may have been named by that; now it is one trace of several. */
     if (!rc)
         rc = forget(s.table, &(struct forgetting){.paths = paths, .n = n, .only_below = true}, e);
-    s.anew = true;
     if (!rc)
         rc = await_all(&s, e);
     if (rc == ERR_CANCELLED || rc == ERR_NOTFOUND)
