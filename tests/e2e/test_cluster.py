@@ -62,9 +62,9 @@ class Compared(Case):
     def local(self, traces, store, thread, *options):
         return weft("critpath", *traces, "--store", store, "--thread", thread, "--format", "json", *options)
 
-    def same(self, cluster, traces, thread, *options, store=None):
+    def same(self, cluster, traces, thread, *options, store=None, ask=None):
         """The cluster's answer, or None where the question has none."""
-        far = cluster.ask(thread, *options)
+        far = (ask or cluster.ask)(thread, *options)
         near = self.local(traces, store or cluster.store, thread, *options)
         notes = "".join(line for line in near.message.splitlines(True) if "polls" not in line and "polling" not in line)
         self.assertEqual((far.code, far.message), (near.code, notes), f"{far}\n{near}")
