@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The Debian package: built from what the repository holds, installed in a minimal system that has nothing else, and
-the demo run from it."""
-import os
+"""The Debian package: built in a minimal system that has what tools/install-deps lists and no network, installed in one
+that has nothing else, and the demo run from it."""
 import pathlib
 import re
 import subprocess
@@ -34,18 +33,14 @@ def minimal_system(where):
 
 
 class Package(Case):
-    @needs("dpkg-buildpackage", "dh", "debootstrap", "git")
+    @needs("debootstrap", "git")
     def test_installed_in_a_minimal_system(self):
         made = pathlib.Path(scratch())
-        tree = made / "weft"
-        tree.mkdir()
-        held = call("git", "-c", f"safe.directory={ROOT}", "ls-files", "-co", "--exclude-standard", cwd=ROOT)
-        held = "\n".join(name for name in held.splitlines() if (ROOT / name).exists())
-        packed = subprocess.run(["tar", "-cf", "-", "-C", ROOT, "-T", "-"], input=held.encode(), check=True,
-                                capture_output=True).stdout
-        subprocess.run(["tar", "-xf", "-", "-C", tree], input=packed, check=True)
-        call("dpkg-buildpackage", "--build=binary", "--no-sign", cwd=tree,
-             env={**os.environ, "DEB_BUILD_OPTIONS": "noopt parallel=2"})
+        built = subprocess.run([ROOT / "tools" / "check-minimal", made], stdin=subprocess.DEVNULL, capture_output=True,
+                               text=True, check=False)
+        if built.returncode == 77:
+            raise unittest.SkipTest(built.stderr.strip())
+        self.assertEqual(built.returncode, 0, built.stdout[-3000:] + built.stderr[-3000:])
         package, = (p for p in made.glob("weft_*.deb"))
         version = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())[1]
         self.assertEqual(call("dpkg-deb", "-f", package, "Version").strip(), version)
