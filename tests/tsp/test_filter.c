@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tsp/server.h"
+#include "tsp/query.h"
 
 static const struct tsp_property call[] = {
     {"label", "openat"}, {"duration", "12000000"}, {"TID", "1"}, {"exec name", "ls"}, {"cpu", "3"}};

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations that providers answer: search of the provider, query, envelope. */
-#include "tsp/server.h"
+#include "tsp/markers.h"
+#include "tsp/open.h"
+#include "tsp/query.h"
+#include "tsp/routes.h"
 
 static const char *const status_names[] = {"COMPLETED", "RUNNING", "FAILED", "CANCELLED"};
 static const char *const status_words[] = {"Completed", "Running", "Failed", "Task cancelled"};
@@ -198,13 +201,13 @@ static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp
  * lock held. */
 static const struct tsp_provider *find_provider(struct call *c, const struct tsp_experiment *x, struct tsp_query *q)
 {
-    const struct tsp_output *o = open_output(c->open, c->arg[1]);
+    const struct tsp_output *o = opening_output(c->open, c->arg[1]);
     if (o) {
         q->member = o->member;
         return o->provider;
     }
     const struct tsp_provider *answers = NULL;
-    const struct tsp_derived *d = derived_find(x, c->arg[1], &answers);
+    const struct tsp_derived *d = model_derived(x, c->arg[1], &answers);
     if (d)
         c->configuration = q->configuration = json_deep_copy(d->config.parameters);
     return answers;
@@ -217,7 +220,7 @@ void analysis_run(struct call *c)
     int stage = STAGE_OPENING;
     pthread_mutex_lock(&c->s->lock);
     struct tsp_experiment *x = open_wanted(c->s, c->arg[0]);
-    if (x && (c->open = open_ref_for(x, c->arg[1]))) {
+    if (x && (c->open = opening_ref_for(x, c->arg[1]))) {
         stage = c->open->stage;
         c->reads = stage == STAGE_OPEN;
         if (c->reads)

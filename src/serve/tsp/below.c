@@ -7,7 +7,8 @@
 
 #include "base/file.h"
 #include "base/order.h"
-#include "tsp/server.h"
+#include "tsp/routes.h"
+#include "tsp/traces.h"
 
 enum { MOST_SEEN = 2000, MOST_TOLD = 500 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Bookmarks of an experiment. */
-#include "tsp/server.h"
+#include "tsp/persist.h"
+#include "tsp/routes.h"
 
 enum { MAX_BOOKMARKS = 10000 };
 
@@ -65,11 +66,11 @@ static bool wanted(struct call *c, const char **name, int64_t *start, int64_t *e
             call_errorf(c, 400, "Missing query parameters: %s", keys[i]);
             return false;
         }
-    *name = call_string(c->parameters, "name");
-    const char *wrong = !*name || !**name                                            ? "name"
-        : !call_integer(json_object_get(c->parameters, "start"), start)              ? "start"
-        : !call_integer(json_object_get(c->parameters, "end"), end) || *start > *end ? "end"
-                                                                                     : NULL;
+    *name = tsp_string(c->parameters, "name");
+    const char *wrong = !*name || !**name                                           ? "name"
+        : !tsp_integer(json_object_get(c->parameters, "start"), start)              ? "start"
+        : !tsp_integer(json_object_get(c->parameters, "end"), end) || *start > *end ? "end"
+                                                                                    : NULL;
     if (wrong)
         call_errorf(c, 400, "Invalid query parameters: %s", wrong);
     return !wrong;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations on experiments. */
-#include "tsp/server.h"
+#include "tsp/open.h"
+#include "tsp/persist.h"
+#include "tsp/routes.h"
 
 enum { MAX_TRACES = 1000, MAX_EXPERIMENTS = 10000 };
 
@@ -92,7 +94,7 @@ static int post(
 
 void experiments_post(struct call *c)
 {
-    const char *name = call_string(c->parameters, "name"), **traces;
+    const char *name = tsp_string(c->parameters, "name"), **traces;
     size_t n;
     if (!json_object_get(c->parameters, "name") || !json_object_get(c->parameters, "traces")) {
         call_error(c, 400,

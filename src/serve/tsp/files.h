@@ -3,7 +3,7 @@
 #ifndef WEFT_TSP_FILES_H
 #define WEFT_TSP_FILES_H
 
-#include "tsp/server.h"
+#include <stddef.h>
 
 struct file { const char *path, *type, *etag; const unsigned char *data; size_t n; };
 extern const struct file files_list[];

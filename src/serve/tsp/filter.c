@@ -2,7 +2,7 @@
 /* Filters of states (filter_query_parameters): expressions (base/expr.h), each with the tag for what does not match
  * it. */
 #include "base/expr.h"
-#include "tsp/server.h"
+#include "tsp/query.h"
 
 enum { MAX_EXPRESSIONS = 64, MAX_EXPRESSION_BYTES = 4096 };
 

@@ -2,7 +2,7 @@
 /* Long computations stay with the version in which they began. It answers as long as somebody keeps asking, even if a
  * newer version replaced it. Otherwise traces that grow faster than an answer is computed would never get one. */
 #include "base/time.h"
-#include "tsp/server.h"
+#include "tsp/model.h"
 
 enum { MAX_WAITED = 64 };
 static const int64_t PATIENCE_NS = 10 * NS_PER_S, /* timeout after the last request */

@@ -6,18 +6,12 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/time.h"
-#include "tsp/server.h"
+#include "tsp/follow.h"
+#include "tsp/open.h"
+#include "tsp/persist.h"
+#include "tsp/traces.h"
 
 enum { RETRY_NS = 2000000000 };
-
-void tsp_figures_add(struct tsp_figures *sum, const struct tsp_figures *f)
-{
-    if (!f->events)
-        return;
-    sum->begin = !sum->events || f->begin < sum->begin ? f->begin : sum->begin;
-    sum->end = !sum->events || f->end > sum->end ? f->end : sum->end;
-    sum->events += f->events;
-}
 
 /* True: the experiment was deleted, or the server ends. Readers of traces call this and grow. */
 static bool is_unwanted(void *opening)
@@ -38,84 +32,6 @@ static void grow(void *opening, size_t path, uint64_t events, int64_t begin, int
     while (end > seen && !atomic_compare_exchange_weak(&g->end, &seen, end))
         ;
     atomic_fetch_add(&g->events, events);
-}
-
-static void close_opening(struct tsp_server *s, struct tsp_opening *o)
-{
-    entry_tables_free(o->entries);
-    kept_rows_free(o->rows);
-    ids_unref(o->ids);
-    if (o->data)
-        s->o.backend.close(o->data);
-    held_fini(o);
-    progress_free(o->request.progress);
-    arena_fini(&o->arena);
-    free(o);
-    mem_give_back();
-}
-
-void open_unref_locked(struct tsp_server *s, struct tsp_opening *o)
-{
-    if (--o->refs)
-        return;
-    pthread_mutex_unlock(&s->lock);
-    close_opening(s, o);
-    pthread_mutex_lock(&s->lock);
-}
-
-void open_unref(struct tsp_server *s, struct tsp_opening *o)
-{
-    pthread_mutex_lock(&s->lock);
-    open_unref_locked(s, o);
-    pthread_mutex_unlock(&s->lock);
-}
-
-int open_intact(struct tsp_server *s, struct tsp_opening *o, struct err *e)
-{
-    int rc = s->o.backend.intact(o->data, e);
-    if (!rc)
-        return 0;
-    pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < s->experiments.n; i++) {
-        struct tsp_experiment *x = s->experiments.v[i];
-        if (x->earlier == o) {
-            x->earlier = NULL;
-            open_unref_locked(s, o);
-            break;
-        }
-        if (x->open != o)
-            continue;
-        x->open = x->next;
-        x->next = NULL;
-        open_unref_locked(s, o);
-        break;
-    }
-    pthread_mutex_unlock(&s->lock);
-    return rc;
-}
-
-void open_give_memory(void *server)
-{
-    struct tsp_server *s = server;
-    size_t done = 0;
-    struct tsp_opening *o;
-    pthread_mutex_lock(&s->lock);
-    while (done < s->experiments.n) {
-        if ((o = held_release(s->experiments.v[done], true)))
-            open_unref_locked(s, o); /* releases the lock for a moment */
-        if (done >= s->experiments.n)
-            break;
-        o = s->experiments.v[done++]->open;
-        if (!o || o->stage != STAGE_OPEN)
-            continue;
-        o->refs++;
-        pthread_mutex_unlock(&s->lock);
-        s->o.backend.give_memory(o->data);
-        kept_rows_give_memory(o->rows);
-        open_unref(s, o);
-        pthread_mutex_lock(&s->lock);
-    }
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* Loads the ids, which are stored beside the stores. A missing file has no ids; an unreadable one is replaced. */
@@ -189,7 +105,7 @@ static void close_least_used(struct tsp_server *s)
         follow_end(s, x);
         for (size_t i = 0; i < sizeof held / sizeof *held; i++)
             if (held[i])
-                open_unref_locked(s, held[i]);
+                opening_unref_locked(s, held[i]);
     }
 }
 
@@ -214,9 +130,9 @@ static void settle(struct tsp_server *s, struct tsp_opening *o, int rc, int64_t 
     }
     pthread_cond_broadcast(&s->changed);
     if (old)
-        open_unref_locked(s, old);
+        opening_unref_locked(s, old);
     if (left)
-        open_unref_locked(s, left);
+        opening_unref_locked(s, left);
     close_least_used(s);
 }
 
@@ -268,7 +184,7 @@ static void *run_opener(void *arg)
         tidy_run(s, job.o);
     }
     pthread_mutex_lock(&s->lock);
-    open_unref_locked(s, job.o);
+    opening_unref_locked(s, job.o);
     s->openers--;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
@@ -323,7 +239,7 @@ static void start_opener(struct tsp_server *s, struct tsp_opening *o)
     s->openers--;
     err_set(&o->error, ERR_NOMEM, "no thread can be started to open the experiment");
     settle(s, o, ERR_NOMEM, 0);
-    open_unref_locked(s, o);
+    opening_unref_locked(s, o);
 }
 
 void open_next(struct tsp_server *s, struct tsp_experiment *x)
@@ -353,33 +269,4 @@ struct tsp_experiment *open_wanted(struct tsp_server *s, const char *uuid)
         open_start(s, x);
     }
     return model_experiment(s, uuid);
-}
-
-void open_abandon(struct tsp_opening *o)
-{
-    atomic_store_explicit(&o->unwanted, true, memory_order_relaxed);
-}
-
-struct tsp_opening *open_ref(struct tsp_experiment *x)
-{
-    if (x->open)
-        x->open->refs++;
-    return x->open;
-}
-
-struct tsp_opening *open_ref_for(struct tsp_experiment *x, const char *output)
-{
-    struct tsp_opening *o = held_for(x, output);
-    if (!o)
-        return open_ref(x);
-    o->refs++;
-    return o;
-}
-
-const struct tsp_output *open_output(const struct tsp_opening *o, const char *id)
-{
-    for (size_t i = 0; i < o->data->n_outputs; i++)
-        if (!strcmp(o->data->outputs[i].id, id))
-            return &o->data->outputs[i];
-    return NULL;
 }

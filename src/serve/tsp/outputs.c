@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Outputs of an experiment: the list, and derived ones. */
-#include "tsp/server.h"
+#include "tsp/open.h"
+#include "tsp/persist.h"
+#include "tsp/routes.h"
 
 #include "base/time.h"
 #include "base/wait.h"
@@ -116,32 +118,10 @@ void outputs_list(struct call *c)
 
 /* ---- single outputs ---- */
 
-/* True: `id` is that of a view of the derived output. */
-static bool is_view(const struct tsp_provider *view, const char *derived, const char *id)
-{
-    size_t n = strlen(view->id);
-    return !strncmp(id, view->id, n) && id[n] == ':' && !strcmp(id + n + 1, derived);
-}
-
-struct tsp_derived *derived_find(const struct tsp_experiment *x, const char *id, const struct tsp_provider **answers)
-{
-    for (size_t i = 0; i < x->derived.n; i++) {
-        struct tsp_derived *d = &x->derived.v[i];
-        *answers = d->provider;
-        if (!strcmp(d->id, id))
-            return d;
-        for (const struct tsp_provider *const *v = d->provider->derivation->shown_by; v && (*answers = *v); v++)
-            if (is_view(*v, d->id, id))
-                return d;
-    }
-    *answers = NULL;
-    return NULL;
-}
-
 static struct tsp_derived *find_derived(const struct tsp_experiment *x, const char *id)
 {
     const struct tsp_provider *answers;
-    struct tsp_derived *d = derived_find(x, id, &answers);
+    struct tsp_derived *d = model_derived(x, id, &answers);
     return d && answers == d->provider ? d : NULL;
 }
 
@@ -158,8 +138,8 @@ static bool find_output(struct call *c, struct named *out)
 {
     struct tsp_experiment *x;
     const struct tsp_opening *o = wait_open(c, &x);
-    *out = (struct named){.output = o ? open_output(o, c->arg[1]) : NULL};
-    if (x && !out->output && (out->derived = derived_find(x, c->arg[1], &out->view)) &&
+    *out = (struct named){.output = o ? opening_output(o, c->arg[1]) : NULL};
+    if (x && !out->output && (out->derived = model_derived(x, c->arg[1], &out->view)) &&
         out->view == out->derived->provider)
         out->view = NULL;
     if (!out->output && !out->derived) {
@@ -275,8 +255,8 @@ static struct tsp_derived *derive(
 
 static const char *wrong_derivation(struct call *c, const struct tsp_provider *p)
 {
-    const char *name = call_string(c->body, "name"), *type = call_string(c->body, "sourceTypeId");
-    type = type ? type : call_string(c->body, "typeId");
+    const char *name = tsp_string(c->body, "name"), *type = tsp_string(c->body, "sourceTypeId");
+    type = type ? type : tsp_string(c->body, "typeId");
     if (!json_object_get(c->body, "name"))
         return "Missing query parameters: name";
     if (!name || !*name)
@@ -295,7 +275,7 @@ void outputs_post(struct call *c)
     const char *wrong = wrong_derivation(c, p);
     pthread_mutex_lock(&c->s->lock);
     struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
-    c->open = x ? open_ref(x) : NULL;
+    c->open = x ? opening_ref(x) : NULL;
     c->reads = c->open && c->open->stage == STAGE_OPEN;
     pthread_mutex_unlock(&c->s->lock);
     if (!c->open) {
@@ -316,8 +296,7 @@ void outputs_post(struct call *c)
     struct json j = JSON_TO(&t);
     pthread_mutex_lock(&c->s->lock);
     x = model_experiment(c->s, c->arg[0]);
-    struct tsp_derived *d = x ? derive(c, x, p, call_string(c->body, "name"), call_string(c->body, "description"))
-                              : NULL;
+    struct tsp_derived *d = x ? derive(c, x, p, tsp_string(c->body, "name"), tsp_string(c->body, "description")) : NULL;
     if (d)
         write_derived(&j, d);
     pthread_mutex_unlock(&c->s->lock);
@@ -345,7 +324,7 @@ void outputs_delete(struct call *c)
     if (found) {
         write_derived(&j, d);
         c->configuration = json_deep_copy(d->config.parameters);
-        c->open = open_ref(x);
+        c->open = opening_ref(x);
         tsp_derived_fini(d);
         memmove(d, d + 1, sizeof *d * (size_t)(x->derived.v + x->derived.n - d - 1));
         x->derived.n--;

@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Parser of an operation's query, from the parameters of the body. */
 #include <ctype.h>
-#include <math.h>
 
 #include "base/search.h"
-#include "tsp/server.h"
+#include "tsp/query.h"
+#include "tsp/request.h"
+#include "tsp/values.h"
 
 enum { MAX_CELLS = 8 << 20, MAX_LINES = 20000, MAX_COLUMNS = 1000 };
 
 #define MISSING(key) "Missing query parameters: " key
 #define INVALID(key) "Invalid query parameters: " key
-
-bool call_integer(const json_t *v, int64_t *out)
-{
-    double d = json_number_value(v);
-    if (json_is_integer(v)) {
-        *out = json_integer_value(v);
-        return true;
-    }
-    if (!json_is_real(v) || d != floor(d) || fabs(d) >= 9.2e18)
-        return false;
-    *out = (int64_t)d;
-    return true;
-}
 
 /* Returns the member `key`; null counts as absent. */
 static json_t *get(const struct tsp_query *q, const char *key)
@@ -46,7 +34,7 @@ static const int64_t *integers(struct arena *a, json_t *list, bool sorted, size_
         return NULL;
     int64_t *v = arena_new(a, int64_t, json_array_size(list) + 1);
     json_array_foreach (list, i, item)
-        if (!call_integer(item, &v[i]))
+        if (!tsp_integer(item, &v[i]))
             return NULL;
     *n = json_array_size(list);
     if (!sorted)
@@ -67,9 +55,9 @@ static const char *parse_times(struct tsp_query *q, bool needed, bool generic)
         json_t *count = json_object_get(range, "nbTimes");
         if (generic && !count)
             count = json_object_get(range, "nbSamples");
-        if (!call_integer(json_object_get(range, "start"), &q->begin) ||
-            !call_integer(json_object_get(range, "end"), &q->end) || q->begin > q->end ||
-            (count && !call_integer(count, &samples)) || (generic && !count))
+        if (!tsp_integer(json_object_get(range, "start"), &q->begin) ||
+            !tsp_integer(json_object_get(range, "end"), &q->end) || q->begin > q->end ||
+            (count && !tsp_integer(count, &samples)) || (generic && !count))
             return INVALID("requested_timerange");
         q->has_range = true;
         q->times = tsp_sample_times(q->http->arena, q->begin, q->end, samples, &q->n_times);
@@ -119,7 +107,7 @@ static const char *parse_items(struct tsp_query *q, bool needed, bool sampled)
 static bool element_integer(json_t *e, const char *key, int64_t *out)
 {
     const json_t *v = json_object_get(e, key);
-    return !v || json_is_null(v) || call_integer(v, out);
+    return !v || json_is_null(v) || tsp_integer(v, out);
 }
 
 static bool element_known(const char *type)
@@ -130,7 +118,7 @@ static bool element_known(const char *type)
 static const char *parse_element(struct tsp_query *q)
 {
     json_t *e = get(q, "requested_element");
-    const char *type = call_string(e, "elementType");
+    const char *type = tsp_string(e, "elementType");
     if (!e)
         return MISSING("requested_element");
     if (!json_is_object(e) || !type)
@@ -161,14 +149,14 @@ static const char *parse_lines(struct tsp_query *q)
         return MISSING("requested_table_index");
     if (!count)
         return MISSING("requested_table_count");
-    if (!call_integer(count, &q->count) || q->count < 0)
+    if (!tsp_integer(count, &q->count) || q->count < 0)
         return INVALID("requested_table_count");
     q->count = q->count > MAX_LINES ? MAX_LINES : q->count;
     if (index) {
-        if (!call_integer(index, &q->index) || q->index < 0)
+        if (!tsp_integer(index, &q->index) || q->index < 0)
             return INVALID("requested_table_index");
     } else if (value) {
-        if (!call_integer(value, &q->table_value))
+        if (!tsp_integer(value, &q->table_value))
             return INVALID("requested_value");
         q->by_value = true;
     } else {
@@ -200,7 +188,7 @@ static const char *parse_lines(struct tsp_query *q)
 static void parse_filter(struct tsp_query *q)
 {
     json_t *f = get(q, "filter_query_parameters");
-    const char *strategy = call_string(f, "strategy");
+    const char *strategy = tsp_string(f, "strategy");
     q->filter = filter_compile(json_object_get(f, "filter_expressions_map"), q->http->arena);
     q->deep = q->filter && strategy && !strcasecmp(strategy, "DEEP");
 }
@@ -208,7 +196,7 @@ static void parse_filter(struct tsp_query *q)
 static const char *parse_markers(struct tsp_query *q)
 {
     json_t *categories = get(q, "requested_marker_categories");
-    q->marker_set = call_string(q->parameters, "requested_marker_set");
+    q->marker_set = tsp_string(q->parameters, "requested_marker_set");
     if (categories && !json_is_array(categories))
         return INVALID("requested_marker_categories");
     q->marker_categories = categories;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Stored times of an experiment are in the clock of its answers. They are converted when that clock changes: the server
  * was started with another reference, or more traces made another clock better known. */
-#include "tsp/server.h"
+#include "tsp/open.h"
+#include "tsp/persist.h"
 
 /* Conversion between both clocks, as the opening knows them. */
 struct retimed {

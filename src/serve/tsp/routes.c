@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Dispatch from method and path to the operation; errors; bodies. */
-#include <stdarg.h>
-#include <stdio.h>
-
-#include "tsp/server.h"
+/* Dispatch from method and path to the operation; bodies. */
+#include "tsp/routes.h"
 
 /* SMALL: answered without looking into traces, or with one element of an answer. */
 enum { HAS_BODY = 1, CHANGES = 2, SMALL = 4 };
@@ -61,71 +58,7 @@ static const struct route {
 };
 enum { N_ROUTES = sizeof routes / sizeof *routes };
 
-/* ---- answers ---- */
-
-/* Adds a warning (RFC 7234, 5.5: 199) while changes are unsaved. They are in effect, but a restart would lose them. */
-static void warn_unsaved(struct call *c)
-{
-    struct err why;
-    pthread_mutex_lock(&c->s->lock);
-    why = c->s->unsaved;
-    pthread_mutex_unlock(&c->s->lock);
-    if (!why.code)
-        return;
-    for (char *p = why.text; *p; p++)
-        if (*p == '"' || *p == '\\' || (unsigned char)*p < ' ')
-            *p = '\'';
-    http_header(c->q, "Warning", arena_printf(c->q->arena, "199 weft \"not kept over a restart: %s\"", why.text));
-}
-
-/* Sends every answer. An answer is dropped if files from which it was made were truncated meanwhile. */
-void call_json(struct call *c, int status, struct text *t)
-{
-    struct err lost = {0};
-    if (c->reads && open_intact(c->s, c->open, &lost)) {
-        text_fini(t);
-        *t = (struct text){.fd = -1};
-        tsp_put_error(t, TSP_CODE_FAILED, "A file of the trace was cut off while it was read", lost.text);
-        status = 500;
-    }
-    if (status == 503)
-        http_header(c->q, "Retry-After", "1");
-    if (c->s->state_dir && c->changes) {
-        persist_save(c->s); /* saved before the client knows; requests without changes do not wait for the disk */
-        if (status < 400)
-            warn_unsaved(c);
-    }
-    http_reply(c->q, status, "application/json", t);
-}
-
-void call_refuse(struct call *c, int status, enum tsp_code code, const char *title, const char *detail)
-{
-    struct text t = {.fd = -1};
-    tsp_put_error(&t, code, title, detail);
-    call_json(c, status, &t);
-}
-
-void call_error(struct call *c, int status, const char *title, const char *detail)
-{
-    call_refuse(c, status, tsp_code_of_status(status), title, detail);
-}
-
-void call_errorf(struct call *c, int status, const char *fmt, ...)
-{
-    char title[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(title, sizeof title, fmt, args);
-    va_end(args);
-    call_error(c, status, title, NULL);
-}
-
 /* ---- bodies ---- */
-
-const char *call_string(json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
 
 static bool call_body(struct call *c)
 {
@@ -162,7 +95,7 @@ static void run(struct call *c, const struct route *r)
     json_decref(c->body);
     json_decref(c->configuration);
     if (c->open)
-        open_unref(c->s, c->open);
+        opening_unref(c->s, c->open);
 }
 
 static bool is_of_server(const struct tsp_path *path)

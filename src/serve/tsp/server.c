@@ -4,65 +4,21 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/machine.h"
-#include "base/pool.h"
 #include "base/time.h"
 #include "base/wait.h"
-#include "tsp/server.h"
+#include "tsp/follow.h"
+#include "tsp/model.h"
+#include "tsp/open.h"
+#include "tsp/persist.h"
+#include "tsp/routes.h"
 #include "tsp/sweep.h"
+#include "tsp/traces.h"
+#include "tsp/uploads.h"
 
 enum { STOP_SECONDS = 5, MAX_OPEN = 32 };
-
-/* ---- server information ---- */
-
-static void write_identity(struct tsp_server *s, struct json *j)
-{
-    struct utsname u = {0};
-    uname(&u);
-    json_begin_object(j);
-    json_kv_string(j, "version", s->o.version ? s->o.version : "0");
-    json_kv_string(j, "buildTime", s->o.version ? s->o.version : "0");
-    json_kv_string(j, "os", u.sysname);
-    json_kv_string(j, "osArch", u.machine);
-    json_kv_string(j, "osVersion", u.release);
-    json_kv_i64(j, "cpuCount", pool_cpus());
-    json_kv_i64(j, "maxMemory", (int64_t)machine_memory_bytes());
-    json_kv_string(j, "productId", "weft");
-    json_kv_string(j, "launcherName", "weft serve");
-    json_kv_string(j, "tspVersion", "0.6.0");
-    json_kv_bool(j, "codes", true); /* answers whose message says more than their status have a code */
-    json_key(j, "opens");           /* ways of opening that a client may offer */
-    json_begin_object(j);
-    json_kv_bool(j, "paths", s->root != NULL);
-    json_kv_bool(j, "uploads", s->upload_dir && s->o.max_upload_bytes);
-    json_end_object(j);
-    json_end_object(j);
-}
-
-void server_tell(struct call *c, const char *what)
-{
-    struct text t = {.fd = -1};
-    struct json j = JSON_TO(&t);
-    if (strcmp(c->q->method, "GET") && strcmp(c->q->method, "HEAD")) {
-        http_header(c->q, "Allow", "GET");
-        call_error(c, 405, "Method not allowed", NULL);
-        return;
-    }
-    if (!strcmp(what, "health")) {
-        json_begin_object(&j);
-        json_kv_string(&j, "status", "UP");
-        json_end_object(&j);
-    } else {
-        write_identity(c->s, &j);
-    }
-    call_json(c, 200, &t);
-}
-
-/* ---- start ---- */
 
 static int take_state(struct tsp_server *s, struct err *e)
 {
@@ -236,13 +192,13 @@ static bool await_openers(struct tsp_server *s)
     pthread_mutex_lock(&s->lock);
     s->stopping = true;
     pthread_mutex_unlock(&s->lock);
-    follow_stop(s);
+    follower_stop(s);
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < s->experiments.n; i++) {
         if (s->experiments.v[i]->open)
-            open_abandon(s->experiments.v[i]->open);
+            opening_abandon(s->experiments.v[i]->open);
         if (s->experiments.v[i]->next)
-            open_abandon(s->experiments.v[i]->next);
+            opening_abandon(s->experiments.v[i]->next);
     }
     while (s->openers && wait_until(&s->changed, &s->lock, end))
         ;
@@ -258,7 +214,7 @@ static int start_http(struct tsp_server *s, struct err *e)
     h.public_path = "/tsp/api/health";
     h.token_prefix = "/tsp";
     h.is_small = routes_small;
-    h.give_memory = open_give_memory;
+    h.give_memory = opening_give_memory;
     if (s->upload_dir && s->o.max_upload_bytes) {
         h.upload_path = "/tsp/api/upload";
         h.upload_dir = s->upload_dir;
@@ -284,7 +240,7 @@ int tsp_server_start(const struct tsp_options *o, struct tsp_server **out, struc
     if (!rc && o->state_dir)
         rc = take_state(s, e);
     if (!rc && !o->frozen) /* follower looks at the loaded state */
-        rc = follow_start(s, e);
+        rc = follower_start(s, e);
     if (!rc)
         rc = open_given(s, e);
     if (!rc)

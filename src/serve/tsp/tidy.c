@@ -4,7 +4,8 @@
  * is completed nevertheless, at every second version at the latest. */
 #include "base/time.h"
 #include "base/wait.h"
-#include "tsp/server.h"
+#include "tsp/follow.h"
+#include "tsp/open.h"
 
 /* Pause between two pieces. Others that want to write the same files, and poll for their turn, get it then. */
 static const int64_t PAUSE_NS = 100000000;

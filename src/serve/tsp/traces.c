@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces: which paths may be opened, and the operations on them. */
-#include "tsp/server.h"
+#include "tsp/traces.h"
 
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
-
+#include "tsp/persist.h"
+#include "tsp/routes.h"
+#include "tsp/uploads.h"
 
 /* ---- paths ---- */
-
 
 bool trace_is_allowed(const struct tsp_server *s, const char *real)
 {
@@ -172,8 +173,8 @@ static void answer_trace(struct call *c, const char *uuid, const char *conflict)
 void traces_post(struct call *c)
 {
     static const char *const keys[] = {"uri", "name", "typeID"};
-    const char *uri = call_string(c->parameters, "uri"), *name = call_string(c->parameters, "name"),
-               *type = call_string(c->parameters, "typeID");
+    const char *uri = tsp_string(c->parameters, "uri"), *name = tsp_string(c->parameters, "name"),
+               *type = tsp_string(c->parameters, "typeID");
     for (int i = 0; i < 3; i++) {
         const json_t *v = json_object_get(c->parameters, keys[i]);
         if (i == 0 ? !uri || !*uri : v && !json_is_null(v) && !json_is_string(v)) {

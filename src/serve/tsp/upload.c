@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Uploads: a tar or zip archive of a trace, unpacked below the state directory, then opened like any other. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "tsp/server.h"
+#include "tsp/persist.h"
+#include "tsp/routes.h"
 #include "tsp/sweep.h"
+#include "tsp/traces.h"
 #include "tsp/unpack.h"
+#include "tsp/uploads.h"
 
 enum { MAX_GROWTH = 32, MAX_NAME = 100, MAX_TRIES = 1000 };
-
-/* ---- names ---- */
 
 /* Makes a name for a directory: letters, digits, dot, dash, underscore; not hidden. */
 static const char *clean_name(struct arena *a, const char *asked)
@@ -26,61 +26,6 @@ static const char *clean_name(struct arena *a, const char *asked)
     return *name ? name : "trace";
 }
 
-static bool is_known(const struct tsp_server *s, const char *path)
-{
-    for (size_t i = 0; i < s->traces.n; i++)
-        if (!strcmp(s->traces.v[i]->path, path))
-            return true;
-    return false;
-}
-
-/* Names of what a killed server leaves: archives, half-unpacked directories, and directories with their final names but
- * no trace yet. A mark lies beside the latter. */
-#define MARK ".settling-"
-#define UNPACKED ".incoming-"
-#define OLD_BODY "upload-" /* archives of older servers; a trace may have such a name, too */
-
-static bool begins(const char *name, const char *prefix)
-{
-    return !strncmp(name, prefix, strlen(prefix));
-}
-
-static bool is_old_body(const struct tsp_server *s, const char *path)
-{
-    struct stat is;
-    return begins(file_name(path), OLD_BODY) && !lstat(path, &is) && S_ISREG(is.st_mode) && !is_known(s, path);
-}
-
-void uploads_remove_unfinished(struct tsp_server *s)
-{
-    DIR *d = opendir(s->upload_dir);
-    struct arena a = {0};
-    for (struct dirent *e; d && (e = readdir(d));) {
-        const char *path = arena_printf(&a, "%s/%s", s->upload_dir, e->d_name);
-        bool marked = begins(e->d_name, MARK);
-        if (!marked && !begins(e->d_name, UNPACKED) && !begins(e->d_name, HTTP_BODY_PREFIX) && !is_old_body(s, path))
-            continue;
-        const char *name = e->d_name + (marked ? sizeof MARK - 1 : 0),
-                   *settled = arena_printf(&a, "%s/%s", s->upload_dir, name);
-        if (marked && *name && *name != '.' && !is_known(s, settled)) /* clean_name makes no others */
-            sweep_away(s->sweeper, settled);
-        sweep_away(s->sweeper, path);
-    }
-    if (d)
-        closedir(d);
-    arena_fini(&a);
-}
-
-void upload_remove(const struct tsp_server *s, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    size_t n = slash ? (size_t)(slash - path) : 0;
-    if (s->upload_dir && strlen(s->upload_dir) == n && !strncmp(path, s->upload_dir, n) && !is_known(s, path))
-        sweep_away(s->sweeper, path);
-}
-
-/* ---- uploads ---- */
-
 /* Renames the directory to its name, with a number if that is taken. *mark: file to be removed when the trace is
  * known. */
 static const char *settle(struct call *c, const char *dir, const char *name, const char **mark)
@@ -89,7 +34,7 @@ static const char *settle(struct call *c, const char *dir, const char *name, con
     for (int i = 0; i < MAX_TRIES; i++) {
         const char *numbered = i ? arena_printf(a, "%s-%d", name, i) : name,
                    *path = arena_printf(a, "%s/%s", c->s->upload_dir, numbered);
-        *mark = arena_printf(a, "%s/" MARK "%s", c->s->upload_dir, numbered);
+        *mark = arena_printf(a, "%s/" UPLOAD_MARK "%s", c->s->upload_dir, numbered);
         int fd = open(*mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0 && errno == EEXIST)
             continue; /* name is about to be taken by another request */
@@ -132,7 +77,7 @@ void upload_post(struct call *c)
         call_error(c, 501, "Uploads are not taken", "start the server with --state DIR, and without --max-upload 0");
         return;
     }
-    char *dir = arena_printf(a, "%s/" UNPACKED "XXXXXX", s->upload_dir);
+    char *dir = arena_printf(a, "%s/" UPLOAD_UNPACKED "XXXXXX", s->upload_dir);
     const struct unpack_job job = {.archive = c->q->body_file,
         .dir = dir,
         .most_bytes = s->o.max_upload_bytes * MAX_GROWTH,
