@@ -19,15 +19,21 @@ def place(path):
     return f"{wing}/{path}" if wing else path
 
 
-def check(files):
-    """Runs the checker over a tree made of {ROOM/FILE: text}; returns (exit status, stderr)."""
+def check(files, circles=()):
+    """Runs the checker over a tree made of {ROOM/FILE: text}, with that table of known circles; returns (exit status,
+    stderr)."""
     with tempfile.TemporaryDirectory() as root:
+        tool = os.path.join(root, "check-layers")
+        with open(CHECK, encoding="utf-8") as f, open(tool, "w", encoding="utf-8") as copy:
+            text, n = re.subn(r"^CIRCLES = .*$", f"CIRCLES = {dict(circles)!r}", f.read(), flags=re.M)
+            assert n == 1, "the table of known circles is one line of the tool"
+            copy.write(text)
         for path, text in files.items():
             full = os.path.join(root, "src", place(path))
             os.makedirs(os.path.dirname(full), exist_ok=True)
             with open(full, "w", encoding="utf-8") as f:
                 f.write(text)
-        run = subprocess.run([sys.executable, CHECK, root], stderr=subprocess.PIPE, text=True)
+        run = subprocess.run([sys.executable, tool, root], stderr=subprocess.PIPE, text=True)
         return run.returncode, run.stderr
 
 
@@ -122,6 +128,29 @@ class CheckLayers(unittest.TestCase):
         self.refused("bus/wire.c", "static int x(void)\n{\n}\nint loop_start(int a)\n{\n}\n",
                      ":4: loop_start() is external: its name begins with bus_")
         self.assertEqual(check({"bus/wire.c": "int bus_loop_start(int a)\n{\n}\nstatic int x(void)\n{\n}\n"}), (0, ""))
+
+    def test_circles_of_calls(self):
+        def ring(n, word="y{}();"):
+            """n files, each with a function that mentions the next file's; the last one mentions the first's."""
+            return {f"http/f{i}.c": f"int y{i}(void)\n{{\n {word.format((i + 1) % n)}\n}}\n" for i in range(n)}
+
+        self.assertEqual(check(ring(4)), (0, ""))
+        status, message = check(ring(5))
+        self.assertEqual(status, 1)
+        self.assertIn("room http: 5 files call each other in a circle, at most 4 may: f0.c f1.c f2.c f3.c f4.c",
+                      message)
+        self.assertEqual(check({**ring(5), "http/f2.c": "int y2(void)\n{\n}\n"}), (0, ""), "a chain is no circle")
+        for word in ("/* y{} */", "x->y{} = 1;", "struct y{} *x;"):
+            self.assertEqual(check(ring(5, word)), (0, ""), word)
+        self.assertEqual(check({path.replace("http/f4", "flow/f4"): text for path, text in ring(5).items()}), (0, ""),
+                         "a circle through another room is a matter of the rooms' arrows")
+        self.assertEqual(check(ring(5), {"http": 5}), (0, ""))
+        self.assertEqual(check(ring(6), {"http": 5})[0], 1)
+        for n, room_for, advice in ((5, 6, "write 5"), (4, 5, "out of CIRCLES")):
+            status, message = check(ring(n), {"http": room_for})
+            self.assertEqual(status, 1)
+            self.assertIn(f"room http: the largest circle of calls has {n} files; ", message)
+            self.assertIn(advice, message)
 
     def test_tag_of_two_rooms(self):
         for kind in ("struct", "union", "enum"):
