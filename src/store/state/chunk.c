@@ -6,11 +6,6 @@
 #include "state/check.h"
 #include "state/chunk.h"
 #include "state/figures.h"
-#include "state/lines.h"
-#include "state/losses.h"
-#include "state/sample.h"
-#include "state/sums.h"
-#include "state/thread_io.h"
 
 /* Copies a section to memory: references between tables must stay as checked, whatever happens to the file. */
 static const void *kept(struct state_chunk *s, const char *name, size_t item_bytes, size_t *n, bool *whole)
@@ -56,35 +51,6 @@ static bool read_sections(struct state_chunk *s)
     return whole && n_totals == 1;
 }
 
-/* ---- lines ---- */
-
-static size_t cpu_rows(const void *chunk, int kind)
-{
-    return state_row_count(chunk, kind);
-}
-
-static void cpu_row(const void *chunk, int kind, size_t i, struct state_row *out)
-{
-    state_chunk_row(chunk, kind, i, out);
-}
-
-static void cpu_row_at(const void *chunk, int kind, size_t row, int64_t t, struct state_interval *out)
-{
-    sample_at(chunk, state_disk_row(chunk, kind, row), t, out);
-}
-
-static size_t cpu_row_sample(
-    const void *chunk, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
-{
-    return sample_states(chunk, state_disk_row(chunk, kind, row), times, n, out);
-}
-
-static struct line_source line_source(const struct state_chunk *s)
-{
-    return (struct line_source){
-        s, s->totals->begin, s->totals->end, s->lines, cpu_rows, cpu_row, cpu_row_at, cpu_row_sample};
-}
-
 /* ---- opening ---- */
 
 int state_chunk_open(const char *path, const struct store *in, struct state_chunk **out, struct err *e)
@@ -107,8 +73,6 @@ int state_chunk_open(const char *path, const struct store *in, struct state_chun
         s->codes[i] = (struct state_code){c->name ? state_name(s, c->name) : NULL, c->cpu, c->value};
     }
     state_names_init(s);
-    s->by_cpu = line_source(s);
-    state_lines_init(s->lines, &s->by_cpu);
     *out = s;
     return 0;
 }
@@ -140,124 +104,13 @@ void state_chunk_close(struct state_chunk *s)
 {
     if (!s)
         return;
-    state_lines_fini(s->lines);
     state_names_fini(s);
     free(s->codes);
     store_close(s->file);
     free(s);
 }
 
-void state_chunk_span(const struct state_chunk *s, int64_t *begin, int64_t *end)
-{
-    *begin = s->totals->begin;
-    *end = s->totals->end;
-}
-
-/* ---- rows ---- */
-
-size_t state_chunk_rows(const struct state_chunk *s, int kind)
-{
-    return state_is_line(kind) ? state_line_rows(&s->by_cpu, kind) : state_row_count(s, kind);
-}
-
-void state_chunk_row(const struct state_chunk *s, int kind, size_t i, struct state_row *out)
-{
-    if (state_is_line(kind)) {
-        state_line_row(&s->by_cpu, kind, i, out);
-        return;
-    }
-    const struct state_disk_row *r = state_disk_row(s, kind, i);
-    *out = (struct state_row){.kind = r->kind,
-        .number = r->number,
-        .name = state_name(s, r->name),
-        .intervals = state_is_thread_io(r->kind) ? thread_io_entries(s, r) : r->n,
-        .begin = r->begin,
-        .end = r->end,
-        .thread = r->thread,
-        .waits = r->waits};
-}
-
-int64_t state_chunk_find_row(const struct state_chunk *s, int kind, int32_t number)
-{
-    if (state_is_line(kind))
-        return state_line_find(&s->by_cpu, kind, number);
-    size_t lo = search_first(i, s->first[kind], s->first[kind + 1], s->rows[i].number >= number);
-    return lo < s->first[kind + 1] && s->rows[lo].number == number ? (int64_t)(lo - s->first[kind]) : -1;
-}
-
-/* ---- states ---- */
-
-bool state_chunk_at(const struct state_chunk *s, int kind, size_t row, int64_t t, struct state_interval *out)
-{
-    if (t < s->totals->begin || t > s->totals->end)
-        return false;
-    if (state_is_line(kind))
-        state_line_at(&s->by_cpu, kind, row, t, out);
-    else
-        sample_at(s, state_disk_row(s, kind, row), t, out);
-    return true;
-}
-
-size_t state_chunk_sample(
-    const struct state_chunk *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
-{
-    return state_is_line(kind) ? state_line_sample(&s->by_cpu, kind, row, times, n, out)
-                               : sample_states(s, state_disk_row(s, kind, row), times, n, out);
-}
-
-int32_t state_chunk_thread_cpu(const struct state_chunk *s, size_t row, int64_t t, int32_t near)
-{
-    struct state_interval at;
-    const size_t first = s->first[STATE_CPU_THREAD], n = s->first[STATE_CPU_THREAD + 1] - first;
-    int64_t found = near < 0 ? -1 : state_chunk_find_row(s, STATE_CPU_THREAD, near);
-    size_t from = found < 0 ? 0 : (size_t)found;
-    for (size_t i = 0; i < n; i++) {
-        const struct state_disk_row *cpu = &s->rows[first + (from + i) % n];
-        sample_plain(s, cpu, t, &at);
-        if (at.thread >= 0 && (size_t)at.thread == row)
-            return cpu->number;
-    }
-    return -1;
-}
-
-/* ---- counters ---- */
-
-void state_chunk_counter_values(
-    const struct state_chunk *s, int row_kind, size_t row, const int64_t *times, size_t n, int64_t *values)
-{
-    const struct state_disk_row *r = state_disk_row(s, row_kind, row);
-    if (row_kind < STATE_COUNTER_ROWS) {
-        sum_cpu_time(s, r, times, n, values);
-        return;
-    }
-    if (state_is_thread_io(r->kind)) {
-        thread_io_values(s, r, times, n, values);
-        return;
-    }
-    for (size_t k = 0; k < n; k++)
-        values[k] = row_value(s, r, times[k]);
-}
-
-/* ---- files ---- */
-
-size_t state_chunk_files(const struct state_chunk *s)
-{
-    return s->n_files;
-}
-
-void state_chunk_file(const struct state_chunk *s, size_t i, struct state_file *out)
-{
-    const struct state_disk_file *f = &s->files[i];
-    const char *name = state_name(s, s->rows[s->first[STATE_FILE_ROWS] + i].name);
-    *out = (struct state_file){name, f->thread, f->bytes[STATE_WAY_READ], f->bytes[STATE_WAY_WRITTEN]};
-}
-
-/* ---- events, losses ---- */
-
-uint64_t state_chunk_events(const struct state_chunk *s)
-{
-    return s->totals->events;
-}
+/* ---- events ---- */
 
 /* First row from `from` on whose value in column 0, which ascends, is >= t. */
 static size_t table_search(const struct state_chunk *s, const struct state_disk_table *t, size_t from, int64_t time)
@@ -289,42 +142,6 @@ uint64_t state_stretch_count(const struct state_stretch *x, int64_t t, bool *exa
     return x->below + !x->head + (uint64_t)(share * (double)(x->above - x->below - (!x->head && x->above > x->below)));
 }
 
-void state_chunk_event_counts(
-    const struct state_chunk *s, const int64_t *times, size_t n, uint64_t *counts, bool *exact)
-{
-    const struct state_disk_table *table = &s->tables[STATE_TABLE_EVENTS];
-    const uint64_t first = state_first_checkpoint(s->totals), events = s->totals->events;
-    size_t checkpoints = table->n, at = 0;
-    bool all = true;
-    for (size_t i = 0; i < n; i++) {
-        int64_t t = times[i];
-        at = table_search(s, table, at, t);
-        if (!events || t > s->totals->last_event || (!at && (!first || t <= s->totals->begin))) {
-            counts[i] = t > s->totals->last_event ? events : 0;
-            continue;
-        }
-        bool head = !at, tail = at == checkpoints;
-        struct state_stretch x = {.head = head,
-            .below = head ? 0 : first + (at - 1) * STATE_EVENTS_SHARE,
-            .above = tail ? events - 1 : first + at * STATE_EVENTS_SHARE,
-            .from = head ? s->totals->begin : state_column_at(s, table, 0, at - 1),
-            .to = tail ? s->totals->last_event : state_column_at(s, table, 0, at)};
-        counts[i] = state_stretch_count(&x, t, &all);
-    }
-    if (exact)
-        *exact = all;
-}
-
-size_t state_chunk_losses(const struct state_chunk *s)
-{
-    return s->n_losses;
-}
-
-void state_chunk_loss(const struct state_chunk *s, size_t i, struct state_loss *out)
-{
-    *out = state_loss_of(&s->losses[i]);
-}
-
 /* ---- latencies ---- */
 
 /* Latencies aside, of one kind. */
@@ -347,7 +164,7 @@ size_t state_chunk_latencies(const struct state_chunk *s, int kind)
 static void set_latency(const struct state_chunk *s, int64_t begin, int64_t duration, int64_t thread, int64_t cpu,
     int64_t code, struct state_latency *out)
 {
-    size_t threads = state_chunk_rows(s, STATE_THREAD);
+    size_t threads = state_row_count(s, STATE_THREAD);
     out->begin = begin;
     out->end = duration > 0 ? (int64_t)((uint64_t)begin + (uint64_t)duration) : begin;
     out->end = out->end > begin ? out->end : begin;

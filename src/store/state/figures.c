@@ -125,11 +125,6 @@ size_t state_chunk_latency_names(const struct state_chunk *s, int kind)
     return s->latency_names[kind].n;
 }
 
-const char *state_chunk_latency_name(const struct state_chunk *s, int kind, size_t name)
-{
-    return s->latency_names[kind].v[name];
-}
-
 /* ---- figures ---- */
 
 /* Adds latencies that are not in whole tiles. The table is read in order; meanwhile least_begin and most_begin are
@@ -198,7 +193,7 @@ static void add_asides(
 {
     for (size_t i = 0; i < parts->n_aside; i++) {
         uint32_t name = name_number(r, parts->aside[i].code);
-        if (name != STATE_NO_NAME && name_of)
+        if (name != STATE_NO_NAME)
             name = name_of[name];
         if (name != STATE_NO_NAME)
             state_measure_add(&out[name], parts->aside[i].begin, parts->aside[i].duration);
@@ -218,24 +213,6 @@ void state_chunk_measure(
             join_found(&r, &found[i], &out[name_of[i]]);
     free(found);
     add_asides(&r, &parts, name_of, out);
-}
-
-void state_chunk_latency_figures(const struct state_chunk *s, int kind, size_t first, size_t end, struct figures *out)
-{
-    struct kind_tiles r = kind_tiles(s, kind);
-    struct latency_parts parts = parts_of(&r, first, end);
-    size_t n = state_chunk_latency_names(s, kind);
-    struct state_measure *v = mem_zalloc((n + 1) * sizeof *v);
-    measure_table(&r, parts.first, parts.end, v);
-    for (size_t i = 0; i < n; i++)
-        if (v[i].n) {
-            v[i].least_begin = value_at(&r, STATE_BEGIN, (uint64_t)v[i].least_begin);
-            v[i].most_begin = value_at(&r, STATE_BEGIN, (uint64_t)v[i].most_begin);
-        }
-    add_asides(&r, &parts, NULL, v);
-    for (size_t i = 0; i < n; i++)
-        out[i] = state_measure_figures(&v[i]);
-    free(v);
 }
 
 /* ---- histogram ---- */

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/order.h"
+#include "state/list.h"
 #include "state/row.h"
 
 /* ---- list of lines ---- */
@@ -38,53 +39,49 @@ static void find_lines(struct state_lines *all, struct state_line_row *rows, siz
     }
 }
 
-void state_lines_init(struct state_lines lines[STATE_LINE_KINDS], const struct line_source *from)
+void state_lines_init(struct state_store *s)
 {
     for (int kind = STATE_IRQ_LINE; kind <= STATE_SOFTIRQ_VECTOR; kind++) {
         int cpus = kind_of_cpus(kind);
-        size_t n = from->rows(from->of, cpus);
+        size_t n = list_kind_of(s, cpus)->n;
         struct state_line_row *rows = mem_alloc((n + 1) * sizeof *rows);
-        for (size_t i = 0; i < n; i++) {
-            struct state_row r;
-            from->row(from->of, cpus, i, &r);
-            rows[i] = (struct state_line_row){(uint32_t)i, r.number};
-        }
-        find_lines(&lines[kind - STATE_IRQ_LINE], rows, n);
+        for (size_t i = 0; i < n; i++)
+            rows[i] = (struct state_line_row){(uint32_t)i, list_row_of(s, cpus, i)->number};
+        find_lines(&s->lines[kind - STATE_IRQ_LINE], rows, n);
     }
 }
 
-void state_lines_fini(struct state_lines lines[STATE_LINE_KINDS])
+void state_lines_fini(struct state_store *s)
 {
     for (int i = 0; i < STATE_LINE_KINDS; i++) {
-        free(lines[i].v);
-        free(lines[i].rows);
+        free(s->lines[i].v);
+        free(s->lines[i].rows);
     }
 }
 
-static const struct state_lines *lines_of(const struct line_source *s, int kind)
+static const struct state_lines *lines_of(const struct state_store *s, int kind)
 {
     return &s->lines[kind == STATE_SOFTIRQ_VECTOR];
 }
 
-size_t state_line_rows(const struct line_source *s, int kind)
+size_t state_line_rows(const struct state_store *s, int kind)
 {
     return lines_of(s, kind)->n;
 }
 
-void state_line_row(const struct line_source *s, int kind, size_t i, struct state_row *out)
+void state_line_row(const struct state_store *s, int kind, size_t i, struct state_row *out)
 {
     const struct state_line *line = &lines_of(s, kind)->v[i];
     *out = (struct state_row){
         .kind = (uint8_t)kind, .number = line->number, .begin = s->begin, .end = s->end, .thread = -1};
     for (size_t k = 0; k < line->n; k++) {
-        struct state_row of_cpu;
-        s->row(s->of, kind_of_cpus(kind), line->rows[k].row, &of_cpu);
-        out->name = of_cpu.name;
-        out->intervals += of_cpu.intervals;
+        const struct list_row *of_cpu = list_row_of(s, kind_of_cpus(kind), line->rows[k].row);
+        out->name = of_cpu->name;
+        out->intervals += of_cpu->entries;
     }
 }
 
-int64_t state_line_find(const struct line_source *s, int kind, int32_t number)
+int64_t state_line_find(const struct state_store *s, int kind, int32_t number)
 {
     const struct state_lines *all = lines_of(s, kind);
     size_t lo = search_first(i, 0, all->n, all->v[i].number >= number);
@@ -143,13 +140,13 @@ static void set_interval(const struct moment *m, int64_t begin, int64_t end, str
 
 /* Line and the states of its CPUs at the last look. */
 struct line_view {
-    const struct line_source *s;
+    const struct state_store *s;
     const struct state_line *line;
     int kind; /* kind of the CPUs' rows */
     struct state_interval *does;
 };
 
-static struct line_view open_view(const struct line_source *s, int kind, size_t row)
+static struct line_view open_view(const struct state_store *s, int kind, size_t row)
 {
     const struct state_line *line = &lines_of(s, kind)->v[row];
     return (struct line_view){s, line, kind_of_cpus(kind), mem_zalloc(line->n * sizeof(struct state_interval))};
@@ -166,7 +163,7 @@ static struct moment look(struct line_view *v, int64_t t)
     for (size_t i = 0; i < v->line->n; i++) {
         struct state_interval *does = &v->does[i];
         if (t < does->begin || t >= does->end)
-            v->s->at(v->s->of, v->kind, v->line->rows[i].row, t, does);
+            list_row_at(v->s, list_row_of(v->s, v->kind, v->line->rows[i].row), t, does);
         add_cpu(&m, cpu_of(v, i), does);
     }
     return m;
@@ -201,14 +198,14 @@ static void interval_at(struct line_view *v, int64_t t, struct state_interval *o
     set_interval(&m, begin, end_of(v, m), out);
 }
 
-void state_line_at(const struct line_source *s, int kind, size_t row, int64_t t, struct state_interval *out)
+void state_line_at(const struct state_store *s, int kind, size_t row, int64_t t, struct state_interval *out)
 {
     struct line_view v = open_view(s, kind, row);
     interval_at(&v, t, out);
     free(v.does);
 }
 
-size_t state_line_range(const struct line_source *s, int kind, size_t row, int64_t begin, int64_t end,
+size_t state_line_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end,
     struct state_interval *out, size_t max)
 {
     struct line_view v = open_view(s, kind, row);
@@ -236,7 +233,7 @@ static void look_at_all(const struct line_view *v, const int64_t *times, size_t 
     for (size_t j = 0; j < n; j++)
         out[j] = nothing;
     for (size_t i = 0; i < v->line->n; i++) {
-        size_t found = v->s->sample(v->s->of, v->kind, v->line->rows[i].row, times, n, does), k = 0;
+        size_t found = state_sample(v->s, v->kind, v->line->rows[i].row, times, n, does), k = 0;
         for (size_t j = 0; j < n; j++) {
             while (k + 1 < found && does[k].end <= times[j])
                 k++;
@@ -246,7 +243,7 @@ static void look_at_all(const struct line_view *v, const int64_t *times, size_t 
 }
 
 size_t state_line_sample(
-    const struct line_source *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
+    const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
 {
     struct line_view v = open_view(s, kind, row);
     struct moment moments[TOGETHER];

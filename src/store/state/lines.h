@@ -6,22 +6,22 @@
 #ifndef WEFT_STATE_LINES_H
 #define WEFT_STATE_LINES_H
 
-#include "state/reader.h"
+#include "state/store.h"
 
 static inline bool state_is_line(int kind) { return kind == STATE_IRQ_LINE || kind == STATE_SOFTIRQ_VECTOR; }
 
-void state_lines_init(struct state_lines lines[STATE_LINE_KINDS], const struct line_source *);
-void state_lines_fini(struct state_lines lines[STATE_LINE_KINDS]);
+void state_lines_init(struct state_store *);
+void state_lines_fini(struct state_store *);
 
 /* Functions of state.h for lines; times of `at` and `range` are within the span. The cost grows with the number of
  * CPUs, not with the length of the trace: samples cost as much as those of the rows of all CPUs. */
-size_t state_line_rows(const struct line_source *, int kind);
-void state_line_row(const struct line_source *, int kind, size_t i, struct state_row *out);
-int64_t state_line_find(const struct line_source *, int kind, int32_t number);
-void state_line_at(const struct line_source *, int kind, size_t row, int64_t t, struct state_interval *out);
-size_t state_line_range(const struct line_source *, int kind, size_t row, int64_t begin, int64_t end,
+size_t state_line_rows(const struct state_store *, int kind);
+void state_line_row(const struct state_store *, int kind, size_t i, struct state_row *out);
+int64_t state_line_find(const struct state_store *, int kind, int32_t number);
+void state_line_at(const struct state_store *, int kind, size_t row, int64_t t, struct state_interval *out);
+size_t state_line_range(const struct state_store *, int kind, size_t row, int64_t begin, int64_t end,
     struct state_interval *out, size_t max);
-size_t state_line_sample(const struct line_source *, int kind, size_t row, const int64_t *times, size_t n,
+size_t state_line_sample(const struct state_store *, int kind, size_t row, const int64_t *times, size_t n,
     struct state_interval *out);
 
 #endif

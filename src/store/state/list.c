@@ -10,9 +10,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "state/lines.h"
 #include "state/list_order.h"
-#include "state/list_tables.h"
 
 struct join {
     struct state_store *s;
@@ -342,7 +340,7 @@ static void join_names(struct state_store *s)
     map_fini(&newest);
 }
 
-/* ---- whole list ---- */
+/* ---- all of it ---- */
 
 static void find_span(struct state_store *s)
 {
@@ -406,21 +404,18 @@ void list_kind_join(const struct state_store *store, int kind)
 
 const char *list_join(struct state_store *s, const struct chunk *v, size_t *part)
 {
-    for (*part = 0; *part < s->n; ++*part)
+    for (*part = 0; *part < s->n && s->n > 1; ++*part)
         if (!v[*part].rows)
             return "it is not said which threads its rows are";
     s->kinds = mem_zalloc(STATE_ROW_KINDS * sizeof *s->kinds);
     pthread_mutex_init(&s->joining, NULL);
     find_span(s);
     join_names(s);
-    list_lines_init(s);
-    list_tables_init(s);
     return NULL;
 }
 
 void list_fini(struct state_store *s)
 {
-    list_tables_fini(s);
     for (int kind = 0; s->kinds && kind < STATE_ROW_KINDS; kind++) {
         free(s->kinds[kind].v);
         free(s->kinds[kind].places);
@@ -429,5 +424,4 @@ void list_fini(struct state_store *s)
         pthread_mutex_destroy(&s->joining);
     free(s->kinds);
     free(s->files);
-    state_lines_fini(s->lines);
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to state: the functions of state.h for a list of chunks: the entries of a row of the host are in some of the
- * chunks, one after the other. */
+/* Private to state: rows of the host. The entries of a row are in some of the store's chunks, one after the other. */
 #ifndef WEFT_STATE_LIST_H
 #define WEFT_STATE_LIST_H
 
 #include <stdatomic.h>
 
 #include "state/store.h"
-#include "state/thread_io.h"
 
 struct chunk;
 
@@ -64,7 +62,8 @@ static inline const struct list_place *list_place_from(const struct list_row *r,
         return list_place_at(r, t);
     return t < p->next ? p : t < p[1].next ? p + 1 : list_place_at(r, t);
 }
-struct io_source list_io_source(const struct state_store *, const struct list_row *); /* (list_io.c) */
+/* State of a row. t must be within the span, whose last instant counts as the one before it. (list_rows.c) */
+void list_row_at(const struct state_store *, const struct list_row *, int64_t t, struct state_interval *out);
 /* End of the time that a place covers, limited to the end of the row. */
 static inline int64_t list_place_end(const struct list_row *r, const struct list_place *p)
 {
@@ -74,34 +73,18 @@ static inline int64_t list_place_end(const struct list_row *r, const struct list
 /* Joins all parts, which are open. Returns NULL, or the defect of part *part. (list.c) */
 const char *list_join(struct state_store *, const struct chunk *, size_t *part);
 void list_fini(struct state_store *);
-void list_lines_init(struct state_store *); /* (list_rows.c) */
 
-size_t list_rows(const struct state_store *, int kind);
-void list_row(const struct state_store *, int kind, size_t i, struct state_row *out);
-int64_t list_find_row(const struct state_store *, int kind, int32_t number);
-size_t list_sample(const struct state_store *, int kind, size_t row, const int64_t *times, size_t n,
+/* ---- bytes of threads: list_io.c ---- */
+
+/* Bytes up to each of the (ascending) times. O(n + files, and for each file its uses between the times or, if they are
+ * many more than the times, n). */
+void list_io_values(const struct state_store *, const struct list_row *, const int64_t *times, size_t n,
+    int64_t *values);
+/* Intervals, as state_sample; the times are within the span and before its end. */
+size_t list_io_sample(const struct state_store *, const struct list_row *, const int64_t *times, size_t n,
     struct state_interval *out);
-bool list_at(const struct state_store *, int kind, size_t row, int64_t t, struct state_interval *out);
-int32_t list_thread_cpu(const struct state_store *, size_t row, int64_t t, int32_t near);
-
-void list_counter_values(const struct state_store *, int row_kind, size_t row, const int64_t *times, size_t n,
-    int64_t *values); /* see state_chunk_counter_values */
-size_t list_file_count(const struct state_store *);
-void list_file(const struct state_store *, size_t i, struct state_file *out);
-
-/* ---- events and losses: list_tables.c; latencies: list_latencies.c ---- */
-
-void list_event_counts(const struct state_store *, const int64_t *times, size_t n, uint64_t *counts, bool *exact);
-uint64_t list_events(const struct state_store *);
-size_t list_losses(const struct state_store *);
-void list_loss(const struct state_store *, size_t i, struct state_loss *out);
-size_t list_latencies(const struct state_store *, int kind);
-void list_latency(const struct state_store *, int kind, size_t i, struct state_latency *out);
-size_t list_latency_find(const struct state_store *, int kind, int64_t t);
-size_t list_latency_names(const struct state_store *, int kind);
-const char *list_latency_name(const struct state_store *, int kind, size_t name);
-void list_latency_figures(const struct state_store *, int kind, size_t first, size_t end, struct figures *out);
-void list_latency_histogram(const struct state_store *, int kind, size_t first, size_t end, int64_t width, size_t n,
-    uint64_t *counts);
+/* Range as by state_range; the times are within the span and before its end. */
+size_t list_io_range(const struct state_store *, const struct list_row *, int64_t begin, int64_t end,
+    struct state_interval *out, size_t max);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes that a thread read, or wrote, over a list of chunks: the sum of all files that it used, and of bytes moved
+/* Bytes that a thread read, or wrote, at given times: the sum of all files that it used, and of bytes moved
  * without a file. */
 #include "state/list.h"
 
@@ -8,6 +8,19 @@
 
 #include "base/mem.h"
 #include "state/sums.h"
+#include "state/thread_io.h"
+
+/* Row of a thread: its own counter, which is number 0, and its files. */
+struct thread_io {
+    const struct state_store *s;
+    const struct list_row *row;
+    uint32_t n_rows;
+};
+
+static struct thread_io thread_io(const struct state_store *s, const struct list_row *r)
+{
+    return (struct thread_io){s, r, r->n_files + 1};
+}
 
 static int way_of(const struct list_row *r)
 {
@@ -15,13 +28,13 @@ static int way_of(const struct list_row *r)
 }
 
 /* Returns the row itself, or one of its files. */
-static const struct list_row *part_of(const struct io_source *x, uint32_t i)
+static const struct list_row *part_of(const struct thread_io *x, uint32_t i)
 {
     const struct list_row *r = x->row;
-    return i ? list_row_of(x->of, STATE_FILE_ROWS, r->files[i - 1]) : r;
+    return i ? list_row_of(x->s, STATE_FILE_ROWS, r->files[i - 1]) : r;
 }
 
-static int64_t first_of(const struct io_source *x, uint32_t i)
+static int64_t first_of(const struct thread_io *x, uint32_t i)
 {
     const struct list_row *r = part_of(x, i);
     return r->n ? r->places->first : INT64_MAX;
@@ -75,10 +88,10 @@ static struct io_step own_step(const struct state_store *s, const struct list_ro
     return x;
 }
 
-static struct io_step step_of(const struct io_source *x, uint32_t i, int64_t t)
+static struct io_step step_of(const struct thread_io *x, uint32_t i, int64_t t)
 {
     const struct list_row *r = part_of(x, i);
-    struct io_step step = i ? file_step(x->of, r, way_of(x->row), t) : own_step(x->of, r, t);
+    struct io_step step = i ? file_step(x->s, r, way_of(x->row), t) : own_step(x->s, r, t);
     step.begin = step.begin < t ? step.begin : t; /* bounded for any file contents */
     step.end = step.end > t ? step.end : INT64_MAX;
     return step;
@@ -87,7 +100,7 @@ static struct io_step step_of(const struct io_source *x, uint32_t i, int64_t t)
 /* ---- values ---- */
 
 /* Cuts the intervals around times [from, to) to the steps of one row. */
-static void cut(const struct io_source *x, uint32_t row, struct io_query *q, size_t from, size_t to)
+static void cut(const struct thread_io *x, uint32_t row, struct io_query *q, size_t from, size_t to)
 {
     for (size_t k = from, next; k < to; k = next) {
         struct io_step step = step_of(x, row, q->times[k]);
@@ -142,10 +155,10 @@ static bool add_place(
 
 /* Cuts at steps where uses are not added one by one: around the first and the last of the times; where something was
  * moved between two places; and around all times of a place with many uses. */
-static void add_file(const struct io_source *x, uint32_t row, struct io_query *q, int64_t *more)
+static void add_file(const struct thread_io *x, uint32_t row, struct io_query *q, int64_t *more)
 {
     const struct list_row *r = part_of(x, row);
-    struct file_sum f = {.s = x->of, .way = way_of(x->row), .more = more};
+    struct file_sum f = {.s = x->s, .way = way_of(x->row), .more = more};
     size_t i = row_first_from(q->times, q->n, r->places->first), m;
     if (q->around && !i)
         cut(x, row, q, 0, 1);
@@ -166,8 +179,10 @@ static void add_file(const struct io_source *x, uint32_t row, struct io_query *q
         cut(x, row, q, q->n - 1, q->n);
 }
 
+/* Computes the bytes up to each of the (ascending) times. If `around` is given, cuts its intervals to the steps next to
+ * the times. */
 static void ask(
-    const struct io_source *x, const int64_t *times, size_t n, int64_t *values, struct state_interval *around)
+    const struct thread_io *x, const int64_t *times, size_t n, int64_t *values, struct state_interval *around)
 {
     const struct list_row *own = x->row;
     struct io_query q = {times, n, values, around};
@@ -184,7 +199,7 @@ static void ask(
     const struct list_place *p = NULL;
     for (size_t k = own->n ? row_first_from(times, n, own->places->first) : n; k < n; k++) {
         p = list_place_from(own, p, times[k]);
-        values[k] = (int64_t)((uint64_t)values[k] + (uint64_t)row_value(chunk_of(x->of, p), p->row, times[k]));
+        values[k] = (int64_t)((uint64_t)values[k] + (uint64_t)row_value(chunk_of(x->s, p), p->row, times[k]));
     }
     if (around && own->n)
         cut(x, 0, &q, 0, n);
@@ -192,7 +207,86 @@ static void ask(
     free(more);
 }
 
-struct io_source list_io_source(const struct state_store *s, const struct list_row *r)
+void list_io_values(
+    const struct state_store *s, const struct list_row *r, const int64_t *times, size_t n, int64_t *values)
 {
-    return (struct io_source){s, r, s->begin, s->end, r->n_files + 1, ask, first_of, step_of};
+    struct thread_io x = thread_io(s, r);
+    ask(&x, times, n, values, NULL);
+}
+
+/* ---- intervals ---- */
+
+static size_t sample(const struct thread_io *x, const int64_t *times, size_t n, struct state_interval *out)
+{
+    size_t found = 0;
+    int64_t *values = mem_alloc((n + 1) * sizeof *values);
+    for (size_t k = 0; k < n; k++)
+        out[k] = (struct state_interval){.begin = x->s->begin, .end = x->s->end, .thread = -1, .cpu = -1};
+    ask(x, times, n, values, out);
+    for (size_t k = n; k-- > 1;)
+        out[k - 1].end = out[k].end < out[k - 1].end ? out[k].end : out[k - 1].end;
+    for (size_t k = 0; k < n; k++) {
+        if (found && times[k] < out[found - 1].end)
+            continue;
+        int64_t begin = found && out[found - 1].end > out[k].begin ? out[found - 1].end : out[k].begin;
+        out[found++] = (struct state_interval){.begin = begin,
+            .end = out[k].end,
+            .value = values[k] ? STATE_ACTIVE : STATE_NONE,
+            .amount = values[k],
+            .thread = -1,
+            .cpu = -1};
+    }
+    free(values);
+    return found;
+}
+
+size_t list_io_sample(
+    const struct state_store *s, const struct list_row *r, const int64_t *times, size_t n, struct state_interval *out)
+{
+    struct thread_io x = thread_io(s, r);
+    return sample(&x, times, n, out);
+}
+
+/* First `max` of some times, without duplicates. */
+struct first_times {
+    int64_t *v;
+    size_t n, max;
+};
+
+static void take(struct first_times *e, int64_t t)
+{
+    size_t at = row_first_from(e->v, e->n, t);
+    if (at == e->max || (at < e->n && e->v[at] == t))
+        return;
+    e->n += e->n < e->max;
+    memmove(e->v + at + 1, e->v + at, (e->n - at - 1) * sizeof *e->v);
+    e->v[at] = t;
+}
+
+/* Collects the steps of one row behind the first of the times, up to `end`. */
+static void take_steps(const struct thread_io *x, uint32_t row, int64_t end, struct first_times *e)
+{
+    int64_t t = e->v[0];
+    while ((t = step_of(x, row, t).end) <= end && (e->n < e->max || t < e->v[e->n - 1]))
+        take(e, t);
+}
+
+size_t list_io_range(const struct state_store *s, const struct list_row *r, int64_t begin, int64_t end,
+    struct state_interval *out, size_t max)
+{
+    if (!max || begin > end)
+        return 0;
+    const struct thread_io io = thread_io(s, r), *x = &io;
+    struct first_times e = {.v = mem_alloc(max * sizeof *e.v), .n = 1, .max = max};
+    e.v[0] = begin;
+    for (uint32_t i = 0; i < x->n_rows; i++) {
+        int64_t first = first_of(x, i);
+        if (first < INT64_MAX && (e.n < max || first < e.v[e.n - 1]))
+            take_steps(x, i, end, &e);
+    }
+    size_t n = sample(x, e.v, e.n, out);
+    for (size_t i = 1; i < n; i++)
+        out[i].begin = out[i - 1].end; /* bounded for any file contents */
+    free(e.v);
+    return n;
 }

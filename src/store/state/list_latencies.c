@@ -216,19 +216,19 @@ static void find_names(const struct state_store *s, int kind, struct list_latenc
     l->n_names = names.v.n;
 }
 
-size_t list_latency_names(const struct state_store *s, int kind)
+size_t state_latency_names(const struct state_store *s, int kind)
 {
     return latencies(s, kind)->n_names;
 }
 
-const char *list_latency_name(const struct state_store *s, int kind, size_t name)
+const char *state_latency_name(const struct state_store *s, int kind, size_t name)
 {
     return latencies(s, kind)->names[name];
 }
 
 /* ---- access by number and time ---- */
 
-size_t list_latencies(const struct state_store *s, int kind)
+size_t state_latencies(const struct state_store *s, int kind)
 {
     return latencies(s, kind)->segments[s->n].first;
 }
@@ -258,7 +258,7 @@ static size_t segment_of(const struct state_store *s, int kind, uint64_t i)
     return search_first(k, 0, s->n, v[k + 1].first > i);
 }
 
-void list_latency(const struct state_store *s, int kind, size_t i, struct state_latency *out)
+void state_latency(const struct state_store *s, int kind, size_t i, struct state_latency *out)
 {
     size_t segment = segment_of(s, kind, i);
     struct list_spot at = spot_in(s, kind, segment, i);
@@ -268,7 +268,7 @@ void list_latency(const struct state_store *s, int kind, size_t i, struct state_
     out->thread = state_host_row(p, out->thread);
 }
 
-size_t list_latency_find(const struct state_store *s, int kind, int64_t t)
+size_t state_latency_find(const struct state_store *s, int kind, int64_t t)
 {
     const struct list_latencies *l = latencies(s, kind);
     size_t next = search_first(k, 0, s->n, l->segments[k].begin >= t);
@@ -374,7 +374,7 @@ static void join_segments(const struct state_store *s, int kind, size_t k, size_
     }
 }
 
-void list_latency_figures(const struct state_store *s, int kind, size_t first, size_t end, struct figures *out)
+void state_latency_figures(const struct state_store *s, int kind, size_t first, size_t end, struct figures *out)
 {
     const struct list_latencies *l = latencies(s, kind);
     struct state_measure *v = mem_zalloc((l->n_names + 1) * sizeof *v);
@@ -393,7 +393,7 @@ void list_latency_figures(const struct state_store *s, int kind, size_t first, s
     free(v);
 }
 
-void list_latency_histogram(
+void state_latency_histogram(
     const struct state_store *s, int kind, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts)
 {
     const struct list_latencies *l = latencies(s, kind);

@@ -8,15 +8,15 @@
 
 /* ---- rows ---- */
 
-size_t list_rows(const struct state_store *s, int kind)
+size_t state_rows(const struct state_store *s, int kind)
 {
-    return state_is_line(kind) ? state_line_rows(&s->by_cpu, kind) : list_kind_of(s, kind)->n;
+    return state_is_line(kind) ? state_line_rows(s, kind) : list_kind_of(s, kind)->n;
 }
 
-void list_row(const struct state_store *s, int kind, size_t i, struct state_row *out)
+void state_row(const struct state_store *s, int kind, size_t i, struct state_row *out)
 {
     if (state_is_line(kind)) {
-        state_line_row(&s->by_cpu, kind, i, out);
+        state_line_row(s, kind, i, out);
         return;
     }
     const struct list_row *r = list_row_of(s, kind, i);
@@ -30,10 +30,10 @@ void list_row(const struct state_store *s, int kind, size_t i, struct state_row 
         .waits = r->waits};
 }
 
-int64_t list_find_row(const struct state_store *s, int kind, int32_t number)
+int64_t state_find_row(const struct state_store *s, int kind, int32_t number)
 {
     if (state_is_line(kind))
-        return state_line_find(&s->by_cpu, kind, number);
+        return state_line_find(s, kind, number);
     const struct list_kind *k = list_kind_of(s, kind);
     size_t lo = search_first(i, 0, k->n, k->v[i].number >= number);
     return lo < k->n && k->v[lo].number == number ? (int64_t)lo : -1;
@@ -100,13 +100,11 @@ static void plain_at(const struct state_store *s, const struct list_row *r, int6
         set_value(STATE_UNKNOWN, t, end, out);
 }
 
-/* t must be within the span, whose last instant counts as the one before it. */
-static void row_at(const struct state_store *s, const struct list_row *r, int64_t t, struct state_interval *out)
+void list_row_at(const struct state_store *s, const struct list_row *r, int64_t t, struct state_interval *out)
 {
     t -= t == s->end && t > s->begin;
     if (state_is_thread_io(r->kind)) {
-        struct io_source io = list_io_source(s, r);
-        thread_io_sample(&io, &t, 1, out);
+        list_io_sample(s, r, &t, 1, out);
         return;
     }
     plain_at(s, r, t, out);
@@ -117,22 +115,22 @@ static void row_at(const struct state_store *s, const struct list_row *r, int64_
     }
 }
 
-bool list_at(const struct state_store *s, int kind, size_t row, int64_t t, struct state_interval *out)
+bool state_at(const struct state_store *s, int kind, size_t row, int64_t t, struct state_interval *out)
 {
     if (t < s->begin || t > s->end)
         return false;
     if (state_is_line(kind))
-        state_line_at(&s->by_cpu, kind, row, t, out);
+        state_line_at(s, kind, row, t, out);
     else
-        row_at(s, list_row_of(s, kind, row), t, out);
+        list_row_at(s, list_row_of(s, kind, row), t, out);
     return true;
 }
 
-int32_t list_thread_cpu(const struct state_store *s, size_t row, int64_t t, int32_t near)
+int32_t state_thread_cpu(const struct state_store *s, size_t row, int64_t t, int32_t near)
 {
     struct state_interval at;
     const struct list_kind *cpus = list_kind_of(s, STATE_CPU_THREAD);
-    int64_t found = near < 0 ? -1 : list_find_row(s, STATE_CPU_THREAD, near);
+    int64_t found = near < 0 ? -1 : state_find_row(s, STATE_CPU_THREAD, near);
     size_t from = found < 0 ? 0 : (size_t)found;
     for (size_t i = 0; i < cpus->n; i++) {
         const struct list_row *cpu = &cpus->v[(from + i) % cpus->n];
@@ -168,7 +166,7 @@ static void sample_one_by_one(struct sampling *x, const int64_t *times, size_t n
             i += row_gallop(times + i, n - i, x->out[x->found - 1].end);
         if (i == n)
             break;
-        row_at(x->s, x->row, times[i], &x->out[x->found]);
+        list_row_at(x->s, x->row, times[i], &x->out[x->found]);
         x->found += row_is_next(x->out, x->found);
     }
 }
@@ -181,11 +179,12 @@ static void sample_place(struct sampling *x, const struct list_place *p, const i
     size_t within = row_first_from(times, n, p->row->end), before = x->found;
     x->part = &x->s->parts[p->part];
     x->found = sample_entries(x->part->chunk, p->row, &x->others, times, within, x->out, before);
-    for (size_t i = before; i < x->found; i++)
+    bool same = !x->part->rows && r->kind != STATE_FUTEX_WAITS && r->kind != STATE_FUTEX_WAKES;
+    for (size_t i = same ? x->found : before; i < x->found; i++)
         set_host(x->part, r->kind, &x->out[i]);
     struct state_interval *last = x->found > before ? &x->out[x->found - 1] : NULL;
     if (last && last->end == p->row->end && known_until(r, p) != last->end)
-        row_at(x->s, r, last->begin, last);
+        list_row_at(x->s, r, last->begin, last);
     sample_one_by_one(x, times + within, n - within);
 }
 
@@ -206,10 +205,12 @@ static void sample_row(struct sampling *x, const int64_t *times, size_t n)
 /* Chunks are validated separately: if damage makes entries of two overlap, the later one is cut or dropped. */
 static size_t without_overlaps(struct state_interval *v, size_t n)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        int64_t from = kept ? v[kept - 1].end : v[i].begin;
-        if (kept && v[i].end <= from)
+    size_t kept = n ? 1 : 0;
+    while (kept < n && v[kept].begin >= v[kept - 1].end && v[kept].end > v[kept - 1].end)
+        kept++;
+    for (size_t i = kept; i < n; i++) {
+        int64_t from = v[kept - 1].end;
+        if (v[i].end <= from)
             continue;
         v[kept] = v[i];
         v[kept].begin = v[i].begin > from ? v[i].begin : from;
@@ -218,51 +219,41 @@ static size_t without_overlaps(struct state_interval *v, size_t n)
     return kept;
 }
 
-size_t list_sample(
+size_t state_sample(
     const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
 {
     if (state_is_line(kind))
-        return state_line_sample(&s->by_cpu, kind, row, times, n, out);
+        return state_line_sample(s, kind, row, times, n, out);
     struct sampling x = {.others = {thread_at}, .s = s, .row = list_row_of(s, kind, row), .out = out};
     size_t skip = row_first_from(times, n, s->begin), within = skip + row_first_from(times + skip, n - skip, s->end);
     if (state_is_thread_io(kind)) {
-        struct io_source io = list_io_source(s, x.row);
-        x.found = thread_io_sample(&io, times + skip, within - skip, out);
+        x.found = list_io_sample(s, x.row, times + skip, within - skip, out);
     } else {
         sample_row(&x, times + skip, within - skip);
     }
     if (within < n && times[within] == s->end) {
-        row_at(s, x.row, s->end, &out[x.found]);
+        list_row_at(s, x.row, s->end, &out[x.found]);
         x.found += row_is_next(out, x.found);
     }
     return without_overlaps(out, x.found);
 }
 
-/* ---- lines ---- */
+/* ---- ranges ---- */
 
-static size_t cpu_rows(const void *store, int kind)
+size_t state_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end,
+    struct state_interval *out, size_t max)
 {
-    return list_rows(store, kind);
-}
-
-static void cpu_row(const void *store, int kind, size_t i, struct state_row *out)
-{
-    list_row(store, kind, i, out);
-}
-
-static void cpu_row_at(const void *store, int kind, size_t row, int64_t t, struct state_interval *out)
-{
-    row_at(store, list_row_of(store, kind, row), t, out);
-}
-
-static size_t cpu_row_sample(
-    const void *store, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
-{
-    return list_sample(store, kind, row, times, n, out);
-}
-
-void list_lines_init(struct state_store *s)
-{
-    s->by_cpu = (struct line_source){s, s->begin, s->end, s->lines, cpu_rows, cpu_row, cpu_row_at, cpu_row_sample};
-    state_lines_init(s->lines, &s->by_cpu);
+    const int64_t last = s->end;
+    int64_t t = begin > s->begin ? begin : s->begin;
+    end = end < last ? end : last;
+    if (state_is_line(kind))
+        return state_line_range(s, kind, row, t, end, out, max);
+    if (state_is_thread_io(kind))
+        return t < last ? list_io_range(s, list_row_of(s, kind, row), t, end < last ? end : last - 1, out, max) : 0;
+    size_t n = 0;
+    while (n < max && t <= end && t < last) {
+        state_at(s, kind, row, t, &out[n]);
+        t = out[n++].end;
+    }
+    return n;
 }

@@ -29,7 +29,7 @@ static void count_events(struct state_store *s)
     }
 }
 
-uint64_t list_events(const struct state_store *s)
+uint64_t state_events(const struct state_store *s)
 {
     return s->tables->events[s->n].events;
 }
@@ -72,10 +72,10 @@ static void advance(const struct state_store *s, struct spot *x, int64_t t)
         x->behind = x->before;
 }
 
-void list_event_counts(const struct state_store *s, const int64_t *times, size_t n, uint64_t *counts, bool *exact)
+void state_event_counts(const struct state_store *s, const int64_t *times, size_t n, uint64_t *counts, bool *exact)
 {
     const struct list_tables *l = s->tables;
-    const uint64_t events = list_events(s), checkpoints = l->events[s->n].checkpoints;
+    const uint64_t events = state_events(s), checkpoints = l->events[s->n].checkpoints;
     const uint64_t first = checkpoints ? checkpoint_event(s, l->checkpoints->part, 0) : events;
     const int64_t begin = s->parts->chunk->totals->begin;
     struct spot x = {0};
@@ -120,12 +120,12 @@ static void join_losses(struct state_store *s)
     state_losses_sort(t->losses, t->n_losses);
 }
 
-size_t list_losses(const struct state_store *s)
+size_t state_losses(const struct state_store *s)
 {
     return s->tables->n_losses;
 }
 
-void list_loss(const struct state_store *s, size_t i, struct state_loss *out)
+void state_loss(const struct state_store *s, size_t i, struct state_loss *out)
 {
     *out = state_loss_of(&s->tables->losses[i]);
 }

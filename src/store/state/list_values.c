@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters and files of the host, from chunk to chunk. Counters accumulate over chunks. */
+/* Counters and files. Counters accumulate over chunks. */
 #include "state/list.h"
 
 #include "state/sums.h"
@@ -47,19 +47,59 @@ static void cpu_time(
         values[i] = all;
 }
 
-/* ---- further counters ---- */
+/* ---- counters ---- */
 
-void list_counter_values(
-    const struct state_store *s, int row_kind, size_t row, const int64_t *times, size_t n, int64_t *values)
+/* Row that a counter is read from. CPU time has none of its own: it is read from the rows of threads, then those of
+ * CPUs, which are numbered from -1 down. */
+struct counter_row {
+    int kind;
+    size_t row;
+};
+
+static struct counter_row row_of_counter(const struct state_store *s, int kind, size_t i)
 {
-    const struct list_row *r = list_row_of(s, row_kind, row);
-    if (row_kind < STATE_COUNTER_ROWS) {
+    size_t threads = kind == STATE_CPU_TIME ? state_rows(s, STATE_THREAD) : 0;
+    if (kind != STATE_CPU_TIME)
+        return (struct counter_row){STATE_COUNTER_ROWS + kind, i};
+    return i < threads ? (struct counter_row){STATE_THREAD, i} : (struct counter_row){STATE_CPU_THREAD, i - threads};
+}
+
+size_t state_counters(const struct state_store *s, int kind)
+{
+    if (kind == STATE_CPU_TIME)
+        return state_rows(s, STATE_THREAD) + state_rows(s, STATE_CPU_THREAD);
+    return state_rows(s, STATE_COUNTER_ROWS + kind);
+}
+
+void state_counter(const struct state_store *s, int kind, size_t i, struct state_counter *out)
+{
+    struct counter_row of = row_of_counter(s, kind, i);
+    const struct list_row *r = list_row_of(s, of.kind, of.row);
+    *out = (struct state_counter){.number = r->number, .name = r->name};
+    out->number = of.kind == STATE_CPU_THREAD ? -1 - out->number : out->number;
+}
+
+int64_t state_find_counter(const struct state_store *s, int kind, int32_t number)
+{
+    if (kind != STATE_CPU_TIME)
+        return state_find_row(s, STATE_COUNTER_ROWS + kind, number);
+    if (number >= 0)
+        return state_find_row(s, STATE_THREAD, number);
+    int64_t cpu = state_find_row(s, STATE_CPU_THREAD, -1 - number);
+    return cpu < 0 ? -1 : cpu + (int64_t)state_rows(s, STATE_THREAD);
+}
+
+void state_counter_values(
+    const struct state_store *s, int kind, size_t i, const int64_t *times, size_t n, int64_t *values)
+{
+    struct counter_row of = row_of_counter(s, kind, i);
+    const struct list_row *r = list_row_of(s, of.kind, of.row);
+    if (of.kind < STATE_COUNTER_ROWS) {
         cpu_time(s, r, times, n, values);
         return;
     }
     if (state_is_thread_io(r->kind)) {
-        struct io_source io = list_io_source(s, r);
-        io.ask(&io, times, n, values, NULL);
+        list_io_values(s, r, times, n, values);
         return;
     }
     const struct list_place *p = NULL;
@@ -69,14 +109,21 @@ void list_counter_values(
     }
 }
 
+int64_t state_counter_least(const struct state_store *s, int kind, size_t i)
+{
+    if (!state_may_fall(STATE_COUNTER_ROWS + kind))
+        return 0;
+    return list_row_of(s, STATE_COUNTER_ROWS + kind, i)->least;
+}
+
 /* ---- files ---- */
 
-size_t list_file_count(const struct state_store *s)
+size_t state_files(const struct state_store *s)
 {
     return list_kind_of(s, STATE_FILE_ROWS)->n;
 }
 
-void list_file(const struct state_store *s, size_t i, struct state_file *out)
+void state_file(const struct state_store *s, size_t i, struct state_file *out)
 {
     const struct list_row *r = list_row_of(s, STATE_FILE_ROWS, i);
     *out = (struct state_file){r->name, r->thread, r->bytes[STATE_WAY_READ], r->bytes[STATE_WAY_WRITTEN]};

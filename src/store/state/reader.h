@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to state: an open store. References between sections were checked on opening (check.h); other contents are
+/* Private to state: an open chunk. References between sections were checked on opening (check.h); other contents are
  * bounded when they are read. */
 #ifndef WEFT_STATE_READER_H
 #define WEFT_STATE_READER_H
@@ -11,33 +11,6 @@ struct state_code {             /* code, resolved for readers */
     const char *name;           /* name, or NULL */
     int32_t cpu;
     uint8_t value;
-};
-
-/* Interrupt or softirq over all CPUs. rows: rows of the CPUs that had it, as indices within their kind, in order. */
-struct state_line_row {
-    uint32_t row;
-    int32_t number;             /* number, with the CPU */
-};
-struct state_line {
-    const struct state_line_row *rows;
-    size_t n;
-    int32_t number;
-};
-struct state_lines {
-    struct state_line *v;       /* lines in order of number */
-    struct state_line_row *rows; /* rows of all lines */
-    size_t n;
-};
-
-/* Source of the rows of CPUs, with the functions of state.h. Times of `at` are within the span. */
-struct line_source {
-    const void *of;
-    int64_t begin, end;         /* the span */
-    const struct state_lines *lines; /* STATE_LINE_KINDS of them */
-    size_t (*rows)(const void *of, int kind);
-    void (*row)(const void *of, int kind, size_t i, struct state_row *out);
-    void (*at)(const void *of, int kind, size_t row, int64_t t, struct state_interval *out);
-    size_t (*sample)(const void *of, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out);
 };
 
 struct state_chunk {
@@ -70,8 +43,6 @@ struct state_chunk {
     size_t first_aside[STATE_LATENCY_KINDS + 1], first_open[STATE_LATENCY_KINDS + 1],
         first_first[STATE_LATENCY_KINDS + 1]; /* first item of each kind of latencies */
     struct state_code *codes;
-    struct state_lines lines[STATE_LINE_KINDS];
-    struct line_source by_cpu;
     struct state_latency_names {
         const char **v;         /* names in order of first use */
         uint32_t *of;           /* name by code */

@@ -83,9 +83,13 @@ static inline bool row_is_next(struct state_interval *out, size_t found)
     return true;
 }
 
-/* First of the n times that is >= t. */
+/* First of the n times that is >= t. Most ranges are all before it, or all behind. */
 static inline size_t row_first_from(const int64_t *times, size_t n, int64_t t)
 {
+    if (!n || times[n - 1] < t)
+        return n;
+    if (times[0] >= t)
+        return 0;
     return search_first(i, 0, n, times[i] >= t);
 }
 /* First of the n times that is >= t; faster near the begin. */

@@ -3,7 +3,7 @@
  * a loop that continues at its end makes progress. */
 #include "state/sample.h"
 
-#include "state/thread_io.h"
+#include "state/row.h"
 
 /* ---- intervals ---- */
 
@@ -100,25 +100,6 @@ static inline void set_entry(const struct state_chunk *s, const struct state_dis
     }
 }
 
-/* Sets the state before the first entry and outside the row's life. */
-static void set_outside(
-    const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
-{
-    int64_t first = r->n_cells ? r->first : INT64_MAX;
-    set_code(s, STATE_NONE, out);
-    if (t < r->begin) {
-        out->begin = s->totals->begin;
-        out->end = r->begin;
-    } else if (t < first && t < r->end) {
-        out->begin = r->begin;
-        out->end = first < r->end ? first : r->end;
-        out->value = r->lead;
-    } else {
-        out->begin = r->end;
-        out->end = s->totals->end;
-    }
-}
-
 void sample_entry(const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     struct row_bracket b = row_bracket(s, r, t);
@@ -129,50 +110,12 @@ void sample_entry(const struct state_chunk *s, const struct state_disk_row *r, i
     set_number(s, r, e.number, out);
 }
 
-static void interval_at(
-    const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
-{
-    if (row_has(r, t)) {
-        struct row_bracket b = row_bracket(s, r, t);
-        const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, b.at), &b, t);
-        set_entry(s, r, c, b.at, t, out);
-    } else {
-        set_outside(s, r, t, out);
-    }
-}
-
 void sample_compose(const struct state_interval *doing, struct state_interval *out)
 {
     out->begin = doing->begin > out->begin ? doing->begin : out->begin;
     out->end = doing->end < out->end ? doing->end : out->end;
     out->value = doing->value == STATE_SYSCALL ? STATE_SYSCALL : STATE_USERMODE;
     out->name = doing->value == STATE_SYSCALL ? doing->name : NULL;
-}
-
-static void row_at(const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
-{
-    t -= t == s->totals->end && t > s->totals->begin;
-    if (state_is_thread_io(r->kind)) {
-        struct io_source io = thread_io_source(s, r);
-        thread_io_sample(&io, &t, 1, out);
-        return;
-    }
-    interval_at(s, r, t, out);
-    if (r->kind == STATE_CPU && sample_shows_thread(out)) {
-        struct state_interval doing;
-        interval_at(s, &s->rows[out->thread], t, &doing);
-        sample_compose(&doing, out);
-    }
-}
-
-void sample_plain(const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
-{
-    interval_at(s, r, t, out);
-}
-
-void sample_at(const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
-{
-    row_at(s, r, t, out);
 }
 
 /* ---- samples ---- */
@@ -247,10 +190,8 @@ static void compose_prepared(const struct state_chunk *s, const struct probe *p,
         return;
     if (p->row == &s->rows[out->thread])
         set_entry(s, p->row, p->cell, p->bracket.at, t, &doing);
-    else if (others)
-        others->thread_at(others, out->thread, t, &doing);
     else
-        interval_at(s, &s->rows[out->thread], t, &doing);
+        others->thread_at(others, out->thread, t, &doing);
     sample_compose(&doing, out);
 }
 
@@ -292,44 +233,6 @@ size_t sample_entries(const struct state_chunk *s, const struct state_disk_row *
             ahead = 2 * ahead < AHEAD ? 2 * ahead : AHEAD;
         else if (ahead > 1)
             ahead /= 2;
-    }
-    return found;
-}
-
-static size_t sample_one_by_one(const struct state_chunk *s, const struct state_disk_row *r, const int64_t *times,
-    size_t n, struct state_interval *out, size_t found)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (found)
-            i += row_gallop(times + i, n - i, out[found - 1].end);
-        if (i == n)
-            break;
-        row_at(s, r, times[i], &out[found]);
-        found += row_is_next(out, found);
-    }
-    return found;
-}
-
-size_t sample_states(const struct state_chunk *s, const struct state_disk_row *r, const int64_t *times, size_t n,
-    struct state_interval *out)
-{
-    size_t skip = row_first_from(times, n, s->totals->begin), found;
-    times += skip;
-    n -= skip;
-    size_t within = row_first_from(times, n, s->totals->end), last = within < n && times[within] == s->totals->end;
-    if (state_is_thread_io(r->kind)) {
-        struct io_source io = thread_io_source(s, r);
-        found = thread_io_sample(&io, times, within, out);
-    } else {
-        size_t before = row_first_from(times, within, r->n_cells ? r->first : INT64_MAX);
-        size_t after = before + row_first_from(times + before, within - before, r->end);
-        found = sample_one_by_one(s, r, times, before, out, 0);
-        found = sample_entries(s, r, NULL, times + before, after - before, out, found);
-        found = sample_one_by_one(s, r, times + after, within - after, out, found);
-    }
-    if (last) {
-        row_at(s, r, s->totals->end, &out[found]);
-        found += row_is_next(out, found);
     }
     return found;
 }

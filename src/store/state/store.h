@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to state: an open store. */
+/* Private to state: an open store: a list of chunks, often of a single one. */
 #ifndef WEFT_STATE_STORE_H
 #define WEFT_STATE_STORE_H
 
 #include <pthread.h>
 
 #include "state/chunk.h"
+
+/* Interrupt or softirq over all CPUs. rows: rows of the CPUs that had it, as indices within their kind, in order. */
+struct state_line_row {
+    uint32_t row;
+    int32_t number;             /* number, with the CPU */
+};
+struct state_line {
+    const struct state_line_row *rows;
+    size_t n;
+    int32_t number;
+};
+struct state_lines {
+    struct state_line *v;       /* lines in order of number */
+    struct state_line_row *rows; /* rows of all lines */
+    size_t n;
+};
 
 struct list_kind;
 struct list_place;
@@ -22,18 +38,14 @@ struct state_store {
     struct state_part *parts;    /* parts in order of time */
     size_t n;                    /* number of parts, at least one */
     struct chunk_rows *rows;     /* rows of the parts */
-    /* Fields for lists: all NULL and 0 for a single chunk whose rows are those of the host (list.h). */
-    struct list_kind *kinds;     /* STATE_ROW_KINDS of them */
+    struct list_kind *kinds;     /* STATE_ROW_KINDS of them; NULL: the parts are not joined */
     pthread_mutex_t joining;     /* guards the joining of rows */
     struct list_tables *tables;
     int64_t begin, end;          /* the span */
     uint32_t *files;             /* joined rows of files of all rows of IO_READ and IO_WRITTEN */
     size_t n_files;
     struct state_lines lines[STATE_LINE_KINDS];
-    struct line_source by_cpu;
 };
-/* Returns whether it is a single chunk, which needs no joining. */
-static inline bool state_is_single(const struct state_store *s) { return !s->kinds; }
 /* Row of the host of a thread of a chunk; -1: none. */
 static inline int32_t state_host_row(const struct state_part *p, int32_t row)
 {

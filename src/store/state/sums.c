@@ -142,24 +142,6 @@ void sum_values(const struct state_chunk *s, const struct state_disk_row *r, enu
     }
 }
 
-void sum_cpu_time(
-    const struct state_chunk *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
-{
-    bool never = !r->n_cells || (r->kind == STATE_THREAD && r->idle);
-    size_t before = never ? n : row_first_from(times, n, r->first),
-           within = before + row_first_from(times + before, n - before, r->end);
-    memset(values, 0, n * sizeof *values);
-    sum_values(s, r, SUM_TIME, times + before, within - before, values + before);
-    if (within < n) {
-        const int64_t end = r->end;
-        int64_t all = 0;
-        if (r->first <= end)
-            sum_values(s, r, SUM_TIME, &end, 1, &all);
-        for (size_t k = within; k < n; k++)
-            values[k] = all;
-    }
-}
-
 int64_t row_value(const struct state_chunk *s, const struct state_disk_row *r, int64_t t)
 {
     if (!r->n_cells || t < r->first)

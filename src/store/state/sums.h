@@ -20,9 +20,6 @@ static inline const int64_t *sum_of_block(const struct state_chunk *s, const str
  * nothing there. At most O(n), whatever the length of the row. */
 void sum_values(const struct state_chunk *, const struct state_disk_row *, enum sum_of, const int64_t *times, size_t n,
     int64_t *values);
-/* Sums of TIME of rows of threads and CPUs at any (ascending) times. */
-void sum_cpu_time(const struct state_chunk *, const struct state_disk_row *, const int64_t *times, size_t n,
-    int64_t *values);
 /* Number in force at t; 0 before the row's first entry. */
 int64_t row_value(const struct state_chunk *, const struct state_disk_row *, int64_t t);
 

@@ -7,12 +7,6 @@
 
 #include "state/row.h"
 
-/* Number of entries of the row and of the rows of its files: an upper limit of the row's steps. */
-size_t thread_io_entries(const struct state_chunk *, const struct state_disk_row *);
-/* Bytes up to each of the (ascending) times. O(n + files, and for each file its uses between the times or, if they are
- * many more than the times, n). */
-void thread_io_values(const struct state_chunk *, const struct state_disk_row *, const int64_t *times, size_t n,
-    int64_t *values);
 /* Step: the interval between two changes of a sum: [begin, end); INT64_MIN, INT64_MAX: no change before, after. */
 struct io_step { int64_t begin, end; };
 /* Step of the row, or of one of its files, that contains t. */
@@ -39,23 +33,5 @@ size_t io_query_from(struct io_query *, int64_t t);
  * many more uses than times [from, to). */
 bool thread_io_show(const struct state_chunk *, const struct state_disk_row *, int way, struct io_query *, size_t from,
     size_t to, uint64_t *bytes);
-
-/* Row of a chunk, or of a list of them (list_io.c): its own counter, which is number 0, and its files. */
-struct io_source {
-    const void *of, *row;
-    int64_t begin, end;          /* the span */
-    uint32_t n_rows;
-    /* Computes the bytes up to each of the (ascending) times. If `around` is given, cuts its intervals to the steps
-     * next to the times. */
-    void (*ask)(const struct io_source *, const int64_t *times, size_t n, int64_t *values,
-        struct state_interval *around);
-    int64_t (*first)(const struct io_source *, uint32_t row); /* first entry of one of its rows; INT64_MAX: none */
-    struct io_step (*step)(const struct io_source *, uint32_t row, int64_t t);
-};
-struct io_source thread_io_source(const struct state_chunk *, const struct state_disk_row *);
-/* Intervals, as state_sample; the times are within the span and before its end. */
-size_t thread_io_sample(const struct io_source *, const int64_t *times, size_t n, struct state_interval *out);
-/* Range as by state_range; the times are within the span and before its end. */
-size_t thread_io_range(const struct io_source *, int64_t begin, int64_t end, struct state_interval *out, size_t max);
 
 #endif
