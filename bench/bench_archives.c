@@ -17,7 +17,7 @@
 #include "base/time.h"
 #include "ctf/catalogue.h"
 #include "ctf/feed.h"
-#include "ctf/writer.h"
+#include "ctf_writer.h"
 
 static double cpu_ms(void)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cluster_inside.h"
-#include "ctf/writer.h"
+#include "ctf_writer.h"
 
 enum { KWORKER_TID = 100, SLEEPING = 1, NET_RX = 3, FILL_NS = 12000 /* that what fills a CPU takes at most */ };
 

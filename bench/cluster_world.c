@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "ctf/writer.h"
+#include "ctf_writer.h"
 
 enum {
     FIRST_TID = 1000,

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "ctf/writer.h"
+#include "ctf_writer.h"
 #include "kernel_trace.h"
 
 enum {

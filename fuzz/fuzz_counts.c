@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "ctf/ctf.h"
-#include "ctf/writer.h"
+#include "ctf_writer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,7 +14,7 @@
 #include "../base/test.h"
 #include "base/text.h"
 #include "ctf/ctf.h"
-#include "ctf/writer.h"
+#include "ctf_writer.h"
 
 static const char declarations[] =
     "enum verdict : uint8_t { guilty, innocent = 1, maybe = 1 ... 4, hung = 9, maybe = 11 };\n"

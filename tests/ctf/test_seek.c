@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Random access: events carry their own number, so the number asked for is what must be read, however the counts came
  * about. */
-#include "ctf/writer.h"
+#include "ctf_writer.h"
 #include "stream_helpers.h"
 
 enum { EVENTS = 150000, CPUS = 4 };

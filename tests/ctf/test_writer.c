@@ -13,7 +13,7 @@
 #include "../base/test.h"
 #include "base/text.h"
 #include "ctf/ctf.h"
-#include "ctf/writer.h"
+#include "ctf_writer.h"
 
 static const char tsdl[] =
     "event { name = \"count\"; id = 0; stream_id = 0; fields := struct { uint32_t n; string word; }; };\n"

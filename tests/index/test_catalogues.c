@@ -7,7 +7,7 @@
 
 #include "../base/test.h"
 #include "base/file.h"
-#include "ctf/writer.h"
+#include "ctf_writer.h"
 #include "index/index.h"
 
 static char top[300];

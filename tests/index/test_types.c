@@ -12,7 +12,7 @@
 
 #include "../base/test.h"
 #include "base/err.h"
-#include "ctf/writer.h"
+#include "ctf_writer.h"
 #include "index/index.h"
 
 enum { EVENTS = 300000, CPUS = 3, NAMES = 5, RANGES = 100 };

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "ctf/writer.h"
+#include "ctf_writer.h"
 #include "maker.h"
 
 #define I32 "integer { size = 32; align = 8; signed = 1; } "

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "ctf/ctf.h"
-#include "ctf/writer.h"
+#include "ctf_writer.h"
 
 enum {
     CPUS = 3,

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "ctf/writer.h"
+#include "ctf_writer.h"
 
 enum {
     PACKET_HEADER_BYTES = 4 + 16 + 4 + 8,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to ctf, tests and benches: writes traces that babeltrace2 reads without a warning. See
+/* Writer of traces for tests and benchmarks: babeltrace2 reads them without a warning. See
  * docs/formats/ctf-writer.md. */
-#ifndef WEFT_CTF_WRITER_H
-#define WEFT_CTF_WRITER_H
+#ifndef WEFT_TESTS_CTF_WRITER_H
+#define WEFT_TESTS_CTF_WRITER_H
 
 #include <stdbool.h>
 #include <stdint.h>
