@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A generated kernel trace: make_trace DIR EVENTS [CPUS [THREADS [FILES]]]
+/* A generated kernel trace: make_trace [--ctf2] DIR EVENTS [CPUS [THREADS [FILES]]]
  * Writes what LTTng would have written on a busy server: threads that switch, wake each other, make system calls, send
- * and receive packets, read disks, sleep, are preempted, fork and exit. FILES: how many a thread uses, at random. The
- * same arguments give the same trace, byte for byte; 100 M events take about 3.2 GB.
+ * and receive packets, read disks, sleep, are preempted, fork and exit. FILES: how many a thread uses, at random.
+ * --ctf2: metadata in CTF 2. The same arguments give the same trace, byte for byte; 100 M events take about 3.2 GB.
  * How it works: every CPU has a time at which it acts next; the earliest acts, so that what wakes lies before what is
  * woken. */
 #include <errno.h>
@@ -56,6 +56,7 @@ struct world {
     struct ctf_writer *writer;
     uint64_t random, written, wanted;
     uint32_t n_cpus, files;
+    bool ctf2;
     size_t n_threads; /* those that stay; SHORT_LIVED places for others follow */
     struct thread *threads;
     struct cpu *cpus;
@@ -500,6 +501,7 @@ static int open_writer(struct world *w, const char *dir, struct err *e)
         .cpus = w->n_cpus,
         .uuid = {0x77, 0x65, 0x66, 0x74, 1},
         .index_files = true,
+        .ctf2 = w->ctf2,
         .large_header = true};
     int rc = ctf_writer_open(dir, &o, &w->writer, e);
     text_fini(&tsdl);
@@ -510,6 +512,9 @@ int main(int argc, char **argv)
 {
     struct world w = {.random = 0x9e3779b97f4a7c15, .n_cpus = 8, .files = 5, .n_threads = 400, .next_tid = 100000};
     struct err e = {0};
+    w.ctf2 = argc > 1 && !strcmp(argv[1], "--ctf2");
+    argc -= w.ctf2;
+    argv += w.ctf2;
     w.wanted = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
     w.n_cpus = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : w.n_cpus;
     w.n_threads = argc > 4 ? strtoul(argv[4], NULL, 10) & ~1ul : w.n_threads;
@@ -517,7 +522,8 @@ int main(int argc, char **argv)
     if (!w.wanted || !w.n_cpus || w.n_cpus > 1024 || w.n_threads < 2 || w.n_threads > 50000 || !w.files ||
         w.files > 8000) {
         fprintf(stderr,
-            "make_trace DIR EVENTS [CPUS [THREADS [FILES]]]: at most 1024 CPUs, 2 to 50000 threads, 8000 files\n");
+            "make_trace [--ctf2] DIR EVENTS [CPUS [THREADS [FILES]]]: at most 1024 CPUs, 2 to 50000 threads, 8000 "
+            "files\n");
         return 2;
     }
     w.threads = mem_zalloc(sizeof *w.threads * (w.n_threads + SHORT_LIVED));

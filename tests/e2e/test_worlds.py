@@ -4,16 +4,25 @@ were lost. `WEFT_WORLDS=N` tries N worlds of each kind."""
 import json
 import os
 import random
+import subprocess
 from fractions import Fraction
 
 import weft_e2e
-from weft_e2e import Case, new_dice, scratch
+from weft_e2e import Case, need, new_dice, scratch
 from world import READY, RUN, TCP, UDP, WAIT, Semaphore, World
 from world_path import Oracle
 from world_trace import START_NS
 
 WORLDS = int(os.environ.get("WEFT_WORLDS", 12 // weft_e2e.SLOWDOWN or 1))
 LENGTH_NS = 60_000_000
+TO_CTF2 = os.path.abspath(os.environ.get("TO_CTF2") or os.path.join(weft_e2e.ROOT, "build/tests/writer/to_ctf2"))
+
+
+def to_ctf2(folder):
+    """Rewrites the metadata of all traces below."""
+    need(TO_CTF2)
+    subprocess.run([TO_CTF2, *(os.path.join(path, "metadata") for path, _, names in os.walk(folder)
+                               if "metadata" in names)], check=True)
 
 
 def client(dice, ends):
@@ -143,10 +152,14 @@ class Worlds(Case):
         return out
 
     def agree(self, usual, **how):
+        """Every third world is written in CTF 2."""
         dice = new_dice(usual)
         for number in range(WORLDS):
             world = make(dice, **how)
-            self.compare(number, self.write(world), world, 4)
+            folder = self.write(world)
+            if number % 3 == 2:
+                to_ctf2(folder)
+            self.compare(number, folder, world, 4)
 
     def compare(self, number, folder, world, questions):
         oracle = Oracle()

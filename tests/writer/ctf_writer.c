@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "ctf2_metadata.h"
 #include "ctf_writer.h"
 
 enum {
@@ -210,9 +211,13 @@ static int write_metadata(const struct ctf_writer *w, const struct ctf_writer_op
     text_puts(&t, "};\n\n");
     text_puts(&t, o->tsdl ? o->tsdl : "");
     text_putc(&t, '\n');
+    struct text other = {.fd = -1}, *written = o->ctf2 ? &other : &t;
     char *path = mem_printf("%s/metadata", w->dir);
-    int r = write_file(path, O_TRUNC, t.v, t.n, e);
+    int r = o->ctf2 ? ctf2_metadata_from(t.v, t.n, &other, e) : ERR_OK;
+    if (r == ERR_OK)
+        r = write_file(path, O_TRUNC, written->v, written->n, e);
     free(path);
+    text_fini(&other);
     text_fini(&t);
     return r;
 }

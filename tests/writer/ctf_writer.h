@@ -18,6 +18,7 @@ struct ctf_writer_options {
     const char *const *env;
     uint64_t freq; int64_t clock_offset_ns; uint32_t packet_bytes; uint32_t cpus; uint8_t uuid[16];
     bool index_files, big_endian;
+    bool ctf2;                 /* the same trace, with metadata in CTF 2 */
     bool large_header;         /* 16-bit ids and 32-bit times in event headers, as LTTng has with many event types */
     /* Fields of the stream's event context ("int32_t _tid;"), or NULL. Their bytes come first in `payload`. */
     const char *event_context;
