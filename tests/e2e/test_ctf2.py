@@ -346,6 +346,24 @@ class Odd(Case):
         trace = self.trace(stream, event(structure(a=U8)), stream=bytes([32, 1, 3, 9, 24, 0, 8, 32, 1, 5, 7]))
         self.assertEqual(self.json("info", trace)[0]["lost_events"], 5)
 
+    def test_offset_of_each_archive(self):
+        """A clock is known by its id, also where its name is another one."""
+        top, preamble = scratch(), dict(PREAMBLE, uuid=[7] * 16)
+        stream = {"type": "data-stream-class", "default-clock-class-id": "default",
+                  "packet-context-field-class": structure(
+                      size=number(8, "little-endian", "packet-total-length"),
+                      begin=number(64, "little-endian", "default-clock-timestamp")),
+                  "event-record-header-field-class": structure(
+                      id=number(8, "little-endian", "event-record-class-id"),
+                      t=number(64, "little-endian", "default-clock-timestamp"))}
+        for i in range(2):
+            clock = {"type": "clock-class", "id": "default", "name": "monotonic", "frequency": 10**9,
+                     "origin": "unix-epoch", "offset-from-origin": {"seconds": 1000 + i}}
+            data = bytes([18 * 8]) + 2 * ((10 * i).to_bytes(8, "little") + b"\0")
+            write(os.path.join(top, str(i)), fragments(preamble, clock, stream, *(
+                event(structure(), n) for n in range(i + 1))), s=data[:-1])
+        self.assertEqual(self.ok("events", top).text, "[1000.000000000] e0: { }\n[1001.000000010] e0: { }\n")
+
 
 class Recorded(Case):
     @classmethod

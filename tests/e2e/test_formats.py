@@ -4,11 +4,13 @@ import json
 import os
 import re
 import shutil
+import subprocess
 
 import test_worlds
 from said import Talk, Verb
-from weft_e2e import SLOWDOWN, Case, main, new_dice, scenario, scratch, weft
+from weft_e2e import ROOT, SLOWDOWN, Case, main, need, new_dice, scenario, scratch, weft
 
+CUT_TRACE = os.path.abspath(os.environ.get("CUT_TRACE") or os.path.join(ROOT, "build/tests/e2e/cut_trace"))
 MOST_PATHS = 40 // SLOWDOWN
 LABEL = re.compile(rb"\b_(?=(ipv4|ipv6|tcp|udp|icmp|unknown)\b)")  # underscore of LTTng's labels in CTF 1.8
 
@@ -55,6 +57,53 @@ class Formats(Case):
             for host in world.hosts:
                 host.recording.write(os.path.join(folder, host.name))
             self.same(folder, dice)
+
+    def archives(self, world):
+        """The world in archives, every second one in CTF 2."""
+        top, dice = scratch(), world.dice
+        for host in world.hosts:
+            whole, cut = scratch(), os.path.join(top, host.name, "archives")
+            host.recording.write(os.path.join(whole, host.name))
+            os.makedirs(cut)
+            subprocess.run([CUT_TRACE, os.path.join(whole, host.name), cut, str(dice.getrandbits(63)), "4"],
+                           check=True, stdout=subprocess.DEVNULL)
+            for archive in sorted(os.listdir(cut))[::2]:
+                test_worlds.to_ctf2(os.path.join(cut, archive))
+        return top
+
+    def test_archives_in_both(self):
+        """They are one trace, which is said."""
+        need(CUT_TRACE)
+        dice = new_dice(33)
+        world, whole = test_worlds.make(dice), scratch()
+        for host in world.hosts:
+            host.recording.write(os.path.join(whole, host.name))
+        mixed, stores = self.archives(world), (scratch(), scratch())
+        paths = [("critpath", "--thread", f"{t.host.name}:{t.tid}")
+                 for t in dice.sample([t for h in world.hosts for t in h.threads], 6)]
+        for asked in [("threads", "--all"), ("sync",), ("requests",), ("flows",)] + paths:
+            with self.subTest(asked):
+                code, said, _ = Verb(whole, stores[0])(*asked)
+                answer = Verb(mixed, stores[1])(*asked)
+                self.assertEqual(answer[:2], (code, said), answer)
+                self.assertIn("they declare the same and are read as one trace", answer[2])
+
+    def test_archives_that_differ(self):
+        """Archives in two formats that declare different things are refused."""
+        need(CUT_TRACE)
+        mixed = self.archives(test_worlds.make(new_dice(34)))
+        for path, _, names in os.walk(mixed):
+            if "metadata" in names:
+                with open(os.path.join(path, "metadata"), "r+", encoding="utf-8") as f:
+                    text = f.read()
+                    if text.startswith("\x1e"):
+                        f.seek(0)
+                        f.write(text.replace('"name":"prev_prio"', '"name":"prev_weight"'))
+                        f.truncate()
+        for verb in "info", "events", "threads":
+            run = weft(verb, mixed)
+            self.assertEqual(run.code, 1, run)
+            self.assertIn("partly in CTF 1.8 and partly in CTF 2", run.message)
 
     def test_recording(self):
         """Metadata of LTTng with hundreds of event classes."""

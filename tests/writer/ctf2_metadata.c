@@ -110,6 +110,13 @@ static void put_location(struct translation *w, const char *key, const struct ct
 
 static void put_type(struct translation *, const struct ctf_type *, const char *name);
 
+/* `inner`: what the type would have by its members or elements. */
+static void put_alignment(struct json *j, const struct ctf_type *t, uint32_t inner)
+{
+    if (t->align_bits > inner)
+        json_kv_u64(j, "minimum-alignment", t->align_bits);
+}
+
 static void put_range(struct json *j, bool is_signed, int64_t lo, int64_t hi)
 {
     json_array(j);
@@ -185,7 +192,7 @@ static void put_list(struct translation *w, const struct ctf_type *t, const char
     if (is_blob)
         put_role(w, name);
     else if (!is_text) {
-        json_kv_u64(j, "minimum-alignment", t->align_bits);
+        put_alignment(j, t, element->align_bits);
         json_key(j, "element-field-class");
         put_type(w, element, NULL);
     }
@@ -194,8 +201,12 @@ static void put_list(struct translation *w, const struct ctf_type *t, const char
 static void put_struct(struct translation *w, const struct ctf_type *t)
 {
     struct json *j = &w->j;
+    uint32_t inner = 1;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->u.fields[i].type->align_bits > inner)
+            inner = t->u.fields[i].type->align_bits;
     json_kv_string(j, "type", "structure");
-    json_kv_u64(j, "minimum-alignment", t->align_bits);
+    put_alignment(j, t, inner);
     json_key(j, "member-classes");
     json_array(j);
     for (uint32_t i = 0; i < t->n; i++) {

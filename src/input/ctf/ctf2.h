@@ -83,7 +83,8 @@ void ctf2_declare(struct tsdl_parser *);
 /* The field class of a node, or NULL after failure (ctf2_fields.c). */
 struct tsdl_decl *ctf2_field_class(struct tsdl_parser *, struct ctf2_json *, const struct ctf2_node *);
 
-/* Appends the trace's own properties, from the beginning of its metadata, as "name=value\n" lines (ctf2_own.c). */
+/* Appends the trace's own properties, from the beginning of its metadata, as "name=value\n" lines with values as CTF
+ * 1.8 spells them (ctf2_own.c). */
 void ctf2_identity(const char *text, size_t n, struct text *out);
 
 /* ---- field locations ---- */

@@ -281,14 +281,14 @@ void ctf2_identity(const char *text, size_t n, struct text *key)
     ctf2_scan(text, n, &scan, &ignored); /* a cut end is what is expected here */
     ctf2_read_own(text, n, &scan, &arena, &own, &ignored);
     if (own.has_uuid) {
-        text_puts(key, "uuid=");
+        text_puts(key, "uuid=\"");
         for (size_t i = 0; i < 16; i++)
-            text_printf(key, "%02x", own.uuid[i]);
-        text_putc(key, '\n');
+            text_printf(key, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", own.uuid[i]);
+        text_puts(key, "\"\n");
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
             for (size_t k = 0; k < own.env.n; k++)
                 if (strcmp(own.env.v[k].name, names[i]) == 0 && own.env.v[k].is_string)
-                    text_printf(key, "%s=%s\n", names[i], own.env.v[k].string);
+                    text_printf(key, "%s=\"%s\"\n", names[i], own.env.v[k].string);
                 else if (strcmp(own.env.v[k].name, names[i]) == 0)
                     text_printf(key, "%s=%lld\n", names[i], (long long)own.env.v[k].number);
     }

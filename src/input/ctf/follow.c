@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "ctf/feed.h"
+#include "ctf/formats.h"
 #include "ctf/trace.h"
 #include "ctf/tsdl.h"
 
@@ -200,6 +201,8 @@ static int add_pieces(struct ctf_trace *t, const struct ctf_group *g, struct err
             continue; /* its metadata are not there yet: the next time */
         }
         *at = t->pieces.n;
+        if (ctf_piece_agrees(t, t->pieces.n - 1, e))
+            return ERR_UNSUPPORTED;
         ctf_pieces_declare(t, t->pieces.n - 1);
         struct ctf_piece *p = &t->pieces.v[t->pieces.n - 1];
         p->inode = (uint64_t)st.st_ino;

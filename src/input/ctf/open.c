@@ -9,6 +9,7 @@
 #include "base/order.h"
 #include "ctf/count.h"
 #include "ctf/feed.h"
+#include "ctf/formats.h"
 #include "ctf/known.h"
 #include "ctf/tsdl.h"
 
@@ -261,6 +262,7 @@ static int open_trace(
         return first.code ? first.code : err_set(e, ERR_ARG, "a trace needs at least one directory");
     }
     choose_schema(t);
+    rc = ctf_pieces_agree(t, e);
     note_warnings(t);
     if (t->schema->packet_header && !t->packet_header)
         ctf_problem_add(

@@ -197,7 +197,7 @@ const struct ctf_clock *ctf_trace_clock_of(const struct ctf_trace *t, uint32_t p
         return &md->clocks[md->clock_of[sc->clock]];
     const char *name = t->schema->clock_names[sc->clock];
     for (size_t i = 0; i < md->n_clocks; i++)
-        if (!strcmp(md->clocks[i].name, name) || (!*name && md->n_clocks == 1))
+        if (!strcmp(md->clocks[i].id, name) || (!*name && md->n_clocks == 1))
             return &md->clocks[i];
     return of_all->clock_of[sc->clock] >= 0 ? &of_all->clocks[of_all->clock_of[sc->clock]] : NULL;
 }
