@@ -16,7 +16,8 @@
 
 enum {
     TSDL_MAX_TEXT = 256 << 20,      /* bytes of metadata */
-    TSDL_MAX_TYPES = 1 << 21,       /* types (each use of a named one, scopes of streams per event) and tag choices */
+    TSDL_MAX_TYPES = 1 << 21,       /* types (each use of a named one, scopes of streams per event) and tag choices, */
+    TSDL_TYPE_BYTES = 4,            /* and one more for each so many bytes of metadata */
     TSDL_MAX_COMPARED = 1 << 30,    /* names compared for lengths and tags */
     TSDL_MAX_WARNINGS = 32,         /* reported one by one; the rest is counted */
     TSDL_MAX_PATH = 16,             /* parts of a dotted name */

@@ -17,11 +17,11 @@ static void fail_at(struct resolver *b, const char *at, int code, const char *te
 
 bool resolver_count(struct resolver *b, const char *at, size_t n)
 {
+    size_t most = TSDL_MAX_TYPES + (size_t)(b->p->scan->end - b->p->lex.text) / TSDL_TYPE_BYTES;
     b->n_types += n;
-    if (b->n_types > TSDL_MAX_TYPES)
+    if (b->n_types > most)
         tsdl_fail(&b->p->lex, at, ERR_LIMIT,
-            "more than %d types, counting every use of a named type and each event's share of its stream",
-            TSDL_MAX_TYPES);
+            "more than %zu types, counting every use of a named type and each event's share of its stream", most);
     return !b->p->lex.failed;
 }
 
