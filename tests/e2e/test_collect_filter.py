@@ -49,12 +49,15 @@ class Filters(Case):
             attributes += [made.text("size", str(n * 100))] if n < 4 else []
             events = [{"timeUnixNano": str(cls.base + n * 10**9 + k * 1000), "name": f"step {k}",
                        "attributes": [made.text("ok", "yes" if k == n % 3 else "no")]} for k in range(n % 4)]
-            links = [{"traceId": "ab" * 16, "spanId": f"{n:016x}"}] if n in (5, 6) else []
+            links = [{"traceId": "ab" * 16, "spanId": f"{n:016x}", "attributes": [made.text("why", f"w{n}")]}] if (
+                n in (5, 6)) else []
             x = made.made(f"{n + 1:032x}", 1, "get" if n % 2 else "put", cls.base + n * 10**9, (n + 1) * 10**8,
                           kind=n % 6, attributes=attributes, events=events, links=links,
                           status={"code": n % 3, "message": "broke" if n % 3 == 2 else ""})
             service = "front" if n < 6 else "back"
-            cls.c.send(made.of([x], service=service, zone=f"z{n % 2}"))
+            request = made.of([x], service=service, zone=f"z{n % 2}")
+            request["resourceSpans"][0]["scopeSpans"][0]["scope"]["attributes"] = [made.text("of", "here")]
+            cls.c.send(request)
 
     @classmethod
     def tearDownClass(cls):
@@ -84,7 +87,14 @@ class Filters(Case):
                 (op("eq", attr("code"), scalar("300")), lambda n: n % 4 == 1),
                 (op("eq", attr("code"), scalar("300", "string")), lambda n: False),
                 (op("eq", attr("code"), scalar("300.0", "double")), lambda n: n % 4 == 1),
+                (op("eq", attr("code"), scalar("0300")), lambda n: n % 4 == 1),
+                (op("eq", attr("code"), scalar("3e2")), lambda n: n % 4 == 1),
+                (op("in", attr("code"), values("300")), lambda n: n % 4 == 1),
+                (op("eq", attr("share"), scalar("1.25")), lambda n: n == 10),
+                (op("eq", attr("share"), scalar("1")), lambda n: n == 8),
+                (op("eq", attr("share"), scalar("1", "int")), lambda n: n == 8),
                 (op("eq", attr("cached"), scalar("true")), lambda n: n % 2 == 0),
+                (op("eq", attr("cached"), scalar("true", "bool")), lambda n: n % 2 == 0),
                 (op("gte", attr("code"), scalar("400", "int")), lambda n: n % 4 > 1),
                 (op("lt", scalar("400"), attr("code")), lambda n: n % 4 == 3),
                 (op("gt", attr("share"), scalar("1.2")), lambda n: n > 9),
@@ -121,6 +131,14 @@ class Filters(Case):
                  lambda n: 1 in ok_at[n]),
                 (op("some", {"nested": {"level": "link"}}, op("eq", field("link", "spanID"), scalar(f"{6:016x}"))),
                  lambda n: n == 6),
+                (op("some", {"nested": {"level": "link"}}, op("eq", attr("why", "link"), scalar("w6"))),
+                 lambda n: n == 6),
+                (op("eq", attr("why", "link"), scalar("w6")), lambda n: n == 6),
+                (op("eq", attr("of", "scope"), scalar("here")), lambda n: True),
+                (op("eq", field("scope", "name"), scalar("made")), lambda n: True),
+                (op("eq", field("span", "kind"), scalar("unspecified")), lambda n: n % 6 == 0),
+                (op("eq", field("span", "status"), scalar("unset")), lambda n: n % 3 == 0),
+                (op("eq", field("span", "status"), scalar("error")), lambda n: n % 3 == 2),
                 (op("exists", field("link", "traceID")), lambda n: n in (5, 6))):
             with self.subTest(json.dumps(asked)):
                 self.assertEqual(self.found(asked), [n for n in range(12) if holds(n)])

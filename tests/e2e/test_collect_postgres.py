@@ -96,6 +96,11 @@ class Search(test_collect_search.Search):
                                                         "ON grp = number")[0][1] == "3"))
 
 
+class Indexed(test_collect_search.Indexed):
+    def damage(self, c):
+        c.ask("UPDATE spans SET body = '\\xff' WHERE name <> (SELECT number FROM texts WHERE text = 'kept')")
+
+
 class SearchAmongDropped(Case):
     def test_cost(self):
         """A search asks nothing about the numbers of spans that are gone."""

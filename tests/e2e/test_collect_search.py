@@ -96,6 +96,49 @@ class Search(Case):
         self.assertLess(self.c.processor_s() - before, 2.5 * SLOWDOWN)  # looking at all takes more than 5
 
 
+class Indexed(Case):
+    """What a search by filter reads: only spans that have what its equalities ask for. All others are damaged."""
+
+    def collect(self, store=None):
+        return Collect("--keep", "none", store=store)
+
+    def damage(self, c):
+        with contextlib.closing(sqlite3.connect(c.store + "/spans.db")) as db:
+            db.execute("UPDATE spans SET body = x'ff' WHERE name <> (SELECT number FROM texts WHERE text = 'kept')")
+            db.commit()
+
+    def test_others_are_not_read(self):
+        begin, kept = 1_700_000_000_000_000_000, 4711
+        spans = [made.made(f"{n + 1:032x}", 1, "kept" if n == kept else "other", begin + n * 1000, kind=3,
+                           attributes=[{"key": "code", "value": {"intValue": str(n)}}, made.text("user", f"u{n}")],
+                           events=[{"timeUnixNano": str(begin), "name": f"e{n}", "attributes": []}])
+                 for n in range(8200)]  # a group has 8192
+        with self.collect() as c:
+            for k in range(0, len(spans), 2000):
+                request = made.of(spans[k:k + 2000], zone=f"z{k}")
+                c.send(made.request(request), kind=PROTOBUF)
+            self.assertTrue(c.until(lambda: c.get("/health").json()["waitingBytes"] == 0))
+            self.assertEqual((c.stop(), c.said), (0, ""))
+        self.damage(c)
+
+        def eq(what, value):
+            return {"op": "eq", "args": [what, {"scalar": {"value": value}}]}
+        user, event = {"attr": {"key": "user"}}, {"field": {"level": "event", "name": "name"}}
+        name, service = ({"field": {"level": level, "name": n}} for level, n in (("span", "name"),
+                                                                                 ("resource", "service")))
+        with self.collect(c.store) as c:
+            for asked in ([eq(user, f"u{kept}")], [eq({"attr": {"key": "code"}}, str(kept))], [eq(event, f"e{kept}")],
+                          [eq(name, "kept")], [eq(service, "shop"), eq(name, "kept")],
+                          [eq(service, "shop"), eq(user, f"u{kept}"), eq({"attr": {"key": "zone"}}, "z4000")]):
+                filter_ = asked[0] if len(asked) == 1 else {"op": "and", "args": [{"call": a} for a in asked]}
+                answer = c.get("/api/v3/trace-summaries", **{
+                    "query.startTimeMin": "2023-01-01T00:00:00Z", "query.startTimeMax": "2024-01-01T00:00:00Z",
+                    "query.filter": json.dumps(filter_)})
+                self.assertEqual(answer.status, 200, (asked, answer.body))
+                self.assertEqual([s["traceId"] for s in answer.json()["summaries"]], [f"{kept + 1:032x}"])
+            self.assertEqual((c.stop(), c.said), (0, ""))
+
+
 class Dependencies(Case):
     """How often services call each other, in whole seconds, against a list of all pairs of spans."""
     BASE = 1_700_000_000_000  # ms

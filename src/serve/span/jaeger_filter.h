@@ -17,6 +17,9 @@ bool filter_holds(const struct filter *, const struct span *, struct arena *);
 /* Return the service or name that every matching span has; NULL: any. */
 const char *filter_service(const struct filter *);
 const char *filter_name(const struct filter *);
+/* Adds terms that every matching span has, besides its service and name; further ones may exist. */
+struct filter_wanted { struct span_wanted *v; size_t n, cap; };
+void filter_want(const struct filter *, struct filter_wanted *);
 void filter_free(struct filter *); /* accepts NULL */
 
 /* Names of the supported operators and levels, for /api/v3/capabilities; NULL at the end. */

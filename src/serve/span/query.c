@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "span/jaeger_filter.h"
+
 /* Limits of connections to the database, whose server has its own limit for all clients. */
 enum { PARTIAL = 206 }; /* HTTP status 206, as the code of missing parts */
 enum { MOST_IDLE = 8, MOST_CONNECTIONS = 16, LOOK_EVERY = 1024 };
@@ -127,7 +129,7 @@ bool query_find(struct query *w, const struct jaeger_search *search, struct quer
         .least_ns = search->least_ns,
         .most_ns = search->most_ns == INT64_MAX ? 0 : search->most_ns,
         .newest_first = true};
-    VEC(struct span_wanted) wanted = {0};
+    struct filter_wanted wanted = {0};
     struct span_cursor *c;
     struct map seen = {0};
     const struct span *s;
@@ -136,6 +138,8 @@ bool query_find(struct query *w, const struct jaeger_search *search, struct quer
         size_t n = strlen(key);
         vec_push(&wanted, ((struct span_wanted){span_term(key, n, value, strlen(value)), SPAN_TERM_ANY(key, n)}));
     }
+    if (search->filter)
+        filter_want(search->filter, &wanted);
     q.wanted = wanted.v;
     q.n_wanted = wanted.n;
     int rc = span_select(w->store, &q, &c, &w->e);
