@@ -172,6 +172,25 @@ class Dependencies(test_collect_search.Dependencies):
             self.assertTrue(0 < len(left) < len(spans), len(left))
             self.compare(c, left, dice)
 
+    def test_other_days_are_not_searched(self):
+        """For the other ends of calls: only days in which the traces have spans."""
+        begin = self.BASE * 10**6
+        with self.collect("--keep", "none") as c:
+            for days in range(3):
+                self.send(c, [("a", made.made(f"{days + 1:032x}", n, begin=begin + days * DAY)) for n in (1, 2)])
+            self.assertEqual(len(c.spans(f"{3:032x}")), 2)
+            self.assertEqual(c.stop(), 0)
+        c.ask("SELECT pg_stat_reset()")
+        with self.collect("--keep", "none", store=c.store) as c:
+            self.send(c, [("b", made.made(f"{2:032x}", n, begin=begin + DAY, parent=1 + n % 2)) for n in range(3, 103)])
+            self.assertEqual(len(c.spans(f"{2:032x}")), 102)
+            self.assertEqual(c.stop(), 0)
+        self.assertEqual(c.ask("SELECT sum(n) FROM calls WHERE width = 1"), [["100"]])
+        used = dict(c.ask("SELECT relname, sum(idx_scan) FROM pg_stat_user_indexes WHERE schemaname = current_schema() "
+                          "GROUP BY 1"))
+        for day, searched in ("14", False), ("15", True), ("16", False):
+            self.assertEqual(int(used["spans_202311" + day]) >= 100, searched, used)
+
     def test_calls_that_count_nothing(self):
         """They leave no rows: an open span that ends with another begin."""
         begin = self.BASE * 10**6

@@ -29,6 +29,7 @@ static const char *const pairs[] = {
     PAIR "moved p JOIN spans c" ON_PARENT " WHERE NOT " MOVED("c") " AND " COUNTED,
 };
 static const char *const of_known[] = {"", " AND c.trace = ANY ($1)", " AND p.trace = ANY ($1)"};
+static const char *const other_end[] = {"", "p", "c"};
 
 /* Number of columns of a key of `calls`. */
 enum { KEY = 6 };
@@ -91,20 +92,54 @@ int postgres_calls_moved(struct postgres *p, struct err *e)
     return rc ? rc : postgres_ask(p, "CREATE INDEX IF NOT EXISTS moved_by_id ON moved (trace, id)", NULL, NULL, e);
 }
 
+/* Lists the days that may have an end of a pair outside of `moved`: those with spans of its traces. One lookup per
+ * trace and day replaces one per span, direction and day. */
+static int list_days(struct postgres *p, const struct postgres_calls *calls, struct text *out, struct err *e)
+{
+    struct postgres_values v = {0};
+    PGresult *r;
+    char sql[300];
+    snprintf(sql, sizeof sql,
+        "SELECT d.day::bigint FROM days d CROSS JOIN LATERAL (SELECT FROM spans s WHERE s.day = d.day"
+        " AND s.trace = ANY (%s) LIMIT 1) has",
+        calls ? "$1" : "ARRAY(SELECT DISTINCT trace FROM moved)");
+    if (calls)
+        postgres_put_array(&v, &calls->known);
+    int rc = postgres_ask(p, sql, &v, &r, e);
+    if (rc)
+        return rc;
+    text_printf(out, "%d,%d", POSTGRES_OPEN, POSTGRES_OTHER);
+    for (int i = 0; i < PQntuples(r); i++)
+        text_printf(out, ",%lld", (long long)postgres_number(r, i, 0));
+    PQclear(r);
+    return 0;
+}
+
+static int count_pairs(
+    struct postgres *p, size_t kind, int by, const struct postgres_calls *calls, const char *days, struct err *e)
+{
+    struct postgres_values v = {0};
+    struct text sql = {.fd = -1};
+    text_puts(&sql, pairs[kind]);
+    if (kind)
+        text_printf(&sql, " AND %s.day IN (%s)%s", other_end[kind], days, calls ? of_known[kind] : "");
+    if (kind && calls)
+        postgres_put_array(&v, &calls->known);
+    int rc = count(p, text_cstr(&sql), by, &v, e);
+    text_fini(&sql);
+    return rc;
+}
+
 int postgres_calls_count(struct postgres *p, bool come, const struct postgres_calls *calls, struct err *e)
 {
     const size_t n = !calls || calls->n_known ? 3 : 1;
+    struct text days = {.fd = -1};
     /* Index scans only: few rows are looked up in large tables, which must not be read as a whole. */
     int rc = postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
-    for (size_t i = 0; i < n && !rc; i++) {
-        struct postgres_values v = {0};
-        char sql[700];
-        const bool known = calls && i;
-        snprintf(sql, sizeof sql, "%s%s", pairs[i], known ? of_known[i] : "");
-        if (known)
-            postgres_put_array(&v, &calls->known);
-        rc = count(p, sql, come ? 1 : -1, &v, e);
-    }
+    rc = rc || n == 1 ? rc : list_days(p, calls, &days, e);
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = count_pairs(p, i, come ? 1 : -1, calls, text_cstr(&days), e);
+    text_fini(&days);
     return rc ? rc : postgres_ask(p, "DELETE FROM moved", NULL, NULL, e);
 }
 
