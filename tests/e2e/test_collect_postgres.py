@@ -352,6 +352,31 @@ class Days(Case):
             self.assertEqual(parts, [["3"]])
             self.assertEqual((c.stop(), c.said), (0, ""))
 
+    def test_a_single_day_is_shortened_by_and_by(self):
+        """Its oldest spans and their calls go in transactions of at most 1 MiB, and the space is freed."""
+        with PostgresCollect("--keep", "none") as c:
+            for k in range(1, 4001, 1000):
+                for service, parent in (("a", None), ("b", 1)):
+                    c.send(made.of([made.made(f"{n:032x}", 2 if parent else 1, parent=parent, attributes=[
+                        made.text("k", os.urandom(300).hex())]) for n in range(k, k + 1000)], service))
+            self.assertEqual(len(c.spans(f"{4000:032x}")), 2)
+            self.assertEqual(c.stop(), 0)
+        c.ask("CREATE TABLE deleted (by bigint, bytes bigint); CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql "
+              "AS $$ BEGIN INSERT INTO deleted VALUES (txid_current(), pg_column_size(OLD)); RETURN OLD; END $$; "
+              "CREATE TRIGGER note BEFORE DELETE ON spans_20231114 FOR EACH ROW EXECUTE FUNCTION note()")
+        size = c.used()
+        with PostgresCollect("--keep", "none", "--keep-size", str(size // 2), store=c.store) as c:
+            self.assertTrue(c.until(lambda: c.used() < size // 2))
+            left, = c.ask("SELECT count(*) FROM spans")[0]
+            self.assertTrue(0 < int(left) < 6000, left)
+            self.assertTrue(c.spans(f"{4000:032x}"))  # the last one
+            self.assertEqual((c.stop(), c.said), (0, ""))
+        parts = c.ask("SELECT sum(bytes) FROM deleted GROUP BY by")
+        self.assertGreater(len(parts), 1)
+        self.assertLessEqual(max(int(n) for n, in parts), 1 << 20)
+        self.assertEqual(c.ask("SELECT coalesce(sum(n), 0) FROM calls WHERE width = 1"), c.ask(
+            "SELECT count(*) FROM spans c JOIN spans p ON p.trace = c.trace AND p.id = c.parent"))
+
     def test_size_counts_terms(self):
         now = int(time.time() * 1e9)
         with PostgresCollect("--keep", "none") as c:

@@ -11,13 +11,13 @@
 /* wait_for_day_ns: spans of a day that were received later than others keep the day. The others are kept for that time,
  * too. */
 static const int64_t wait_for_day_ns = 2 * 86400 * NS_PER_S, hour_ns = 3600 * NS_PER_S;
-enum { PAGE_BYTES = 8192, LOCK_MS = 2000, STATEMENT_S = 600, SPANS_AT_ONCE = 5000 };
+enum { PAGE_BYTES = 8192, LOCK_MS = 2000, STATEMENT_S = 600, SPANS_AT_ONCE = 5000, PAGES_AT_ONCE = 128 };
 /* Step: nothing to do; more steps may follow at once; no more should follow. */
 enum step { NOTHING, STEP, LAST_STEP };
 
 struct kept_day {
     int32_t day;
-    int64_t first, last, bytes, pages;
+    int64_t first, last, bytes, pages, table; /* table: its oid */
 };
 struct kept_days {
     VEC(struct kept_day) v;
@@ -32,7 +32,7 @@ static int read_days(struct postgres *p, struct kept_days *out, struct err *e)
     for (int i = 0; !rc && i < PQntuples(r); i++)
         vec_push(&out->v,
             ((struct kept_day){
-                (int32_t)postgres_number(r, i, 0), postgres_number(r, i, 1), postgres_number(r, i, 2), 0, 0}));
+                (int32_t)postgres_number(r, i, 0), postgres_number(r, i, 1), postgres_number(r, i, 2), 0, 0, 0}));
     if (!rc)
         PQclear(r);
     return rc;
@@ -56,11 +56,14 @@ static int read_sizes(struct postgres *p, struct kept_days *days, uint64_t *all,
         char table[32];
         postgres_day_table(days->v.v[i].day, table, sizeof table);
         postgres_put_text(&v, table);
-        rc = postgres_ask(p, "SELECT pg_total_relation_size($1::regclass), pg_relation_size($1::regclass)", &v, &r, e);
+        rc = postgres_ask(p,
+            "SELECT pg_total_relation_size($1::regclass), pg_relation_size($1::regclass), $1::regclass::oid::bigint",
+            &v, &r, e);
         if (rc)
             break;
         days->v.v[i].bytes = postgres_number(r, 0, 0);
         days->v.v[i].pages = postgres_number(r, 0, 1) / PAGE_BYTES;
+        days->v.v[i].table = postgres_number(r, 0, 2);
         *all += (uint64_t)days->v.v[i].bytes;
         PQclear(r);
     }
@@ -145,34 +148,53 @@ static int delete_from_day(struct postgres *p, int32_t day, int64_t since_ns, st
     return rc ? rc : change_generation(p, e);
 }
 
-/* Shortens a day that is too large alone: copies its last part, received last, into a new table. */
-static int shorten_day(struct postgres *p, const struct kept_day *d, double share, struct err *e)
+/* Deletes the spans of the next pages, which were received before those of later pages. */
+static int delete_pages(struct postgres *p, const char *table, struct err *e)
 {
-    char table[32], old[40], ctid[32], goes[64];
-    struct postgres_values v = {0};
-    PGresult *r;
-    int64_t page = (int64_t)((double)d->pages * (1 - share)), cut = d->first;
-    snprintf(ctid, sizeof ctid, "(%lld,0)", (long long)page);
-    postgres_day_table(d->day, table, sizeof table);
+    char old[100];
+    const int64_t from = p->shortening.page;
+    p->shortening.page += PAGES_AT_ONCE; /* discarded if the transaction fails */
+    if (p->shortening.page > p->shortening.end)
+        p->shortening.page = p->shortening.end;
+    snprintf(
+        old, sizeof old, "ctid >= '(%lld,0)' AND ctid < '(%lld,0)'", (long long)from, (long long)p->shortening.page);
+    int rc = postgres_calls_remove(p, e, table, old);
+    return rc ? rc : postgres_change(p, e, "DELETE FROM %s WHERE %s", table, old);
+}
+
+/* Copies a day's spans into a new table: deleting them alone does not free space. */
+static int copy_day(struct postgres *p, int32_t day, const char *table, struct err *e)
+{
+    char old[40];
     snprintf(old, sizeof old, "%s_old", table);
-    snprintf(goes, sizeof goes, "ctid < '%s'", ctid);
-    int rc = postgres_calls_remove(p, e, table, goes);
-    rc = rc ? rc : postgres_change(p, e, "ALTER TABLE %s RENAME TO %s", table, old);
-    rc = rc ? rc : postgres_make_day(p, d->day, table, e);
-    postgres_put_text(&v, ctid);
-    char sql[200];
-    snprintf(sql, sizeof sql, "SELECT came FROM %s WHERE ctid >= $1::tid ORDER BY ctid LIMIT 1", old);
-    if (!rc && !(rc = postgres_ask(p, sql, &v, &r, e))) {
-        cut = PQntuples(r) ? postgres_number(r, 0, 0) : cut;
-        PQclear(r);
-    }
-    rc = rc ? rc
-            : postgres_change(p, e, "INSERT INTO %s SELECT * FROM %s WHERE ctid >= '(%lld,0)' ORDER BY ctid", table,
-                  old, (long long)page);
+    int rc = postgres_change(p, e, "ALTER TABLE %s RENAME TO %s", table, old);
+    rc = rc ? rc : postgres_make_day(p, day, table, e);
+    rc = rc ? rc : postgres_change(p, e, "INSERT INTO %s SELECT * FROM %s ORDER BY ctid", table, old);
     rc = rc ? rc : postgres_change(p, e, "DROP TABLE %s", old);
-    rc = rc ? rc : postgres_attach_day(p, d->day, table, e);
-    rc = rc ? rc : postgres_change(p, e, "UPDATE days SET first_came = %lld WHERE day = %d", (long long)cut, d->day);
+    rc = rc ? rc : postgres_attach_day(p, day, table, e);
+    rc = rc ? rc
+            : postgres_change(p, e,
+                  "UPDATE days SET first_came = coalesce((SELECT min(came) FROM %s), first_came) WHERE day = %d", table,
+                  day);
     return rc ? rc : change_generation(p, e);
+}
+
+/* Shortens a day that is too large alone, to a share of its pages. */
+static int shorten_day(struct postgres *p, const struct kept_day *d, double share, enum step *done, struct err *e)
+{
+    char table[32];
+    postgres_day_table(d->day, table, sizeof table);
+    if (!p->shortening.any || p->shortening.table != d->table) {
+        p->shortening.any = true;
+        p->shortening.table = d->table;
+        p->shortening.page = 0;
+        p->shortening.end = (int64_t)((double)d->pages * (1 - share));
+    }
+    *done = p->shortening.page < p->shortening.end ? STEP : LAST_STEP;
+    if (*done == STEP)
+        return delete_pages(p, table, e);
+    p->shortening.any = false;
+    return copy_day(p, d->day, table, e);
 }
 
 /* Deletes names and origins without spans: nothing received since their last use is stored. */
@@ -203,10 +225,11 @@ static int drop_old(struct postgres *p, const struct kept_days *days, int64_t si
     for (size_t i = 0; i < days->v.n; i++) {
         const struct kept_day *d = &days->v.v[i];
         const bool begun = p->removing.any && p->removing.day == d->day;
+        const bool some_old = since_ns > INT64_MIN + wait_for_day_ns && d->first < since_ns - wait_for_day_ns;
         *done = STEP;
         if (d->last < since_ns)
             return drop_day(p, d->day, e);
-        if (begun || d->first < since_ns - wait_for_day_ns)
+        if (begun || some_old)
             return delete_from_day(p, d->day, since_ns, e);
     }
     *done = NOTHING;
@@ -225,10 +248,9 @@ static int drop_most(struct postgres *p, struct kept_days *days, uint64_t most_b
     most_bytes -= about < most_bytes / 2 ? about : most_bytes / 2;
     if (!days->v.n || all <= most_bytes)
         return 0;
-    const bool last = days->v.n == 1;
-    *done = last ? LAST_STEP : STEP;
-    return last ? shorten_day(p, &days->v.v[0], 0.75 * (double)most_bytes / (double)all, e)
-                : drop_day(p, days->v.v[0].day, e);
+    *done = STEP;
+    return days->v.n == 1 ? shorten_day(p, &days->v.v[0], 0.75 * (double)most_bytes / (double)all, done, e)
+                          : drop_day(p, days->v.v[0].day, e);
 }
 
 int postgres_keep(struct span_store *s, int64_t since_ns, uint64_t most_bytes, bool *more, struct err *e)
@@ -253,7 +275,7 @@ int postgres_keep(struct span_store *s, int64_t since_ns, uint64_t most_bytes, b
     rc = rc ? rc : postgres_ask(p, "COMMIT", NULL, NULL, e);
     p->patience_ns = 0;
     if (rc) {
-        p->removing.any = false;
+        p->removing.any = p->shortening.any = false;
         postgres_rollback(s);
     }
     *more = !rc && done == STEP;
