@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Trace Notes: what is wrong with a trace is told to those who open it in the trace server, as the verbs tell it;
 listed only when there is something to tell."""
+import json
 import os
 import re
 import shutil
 import subprocess
 import unittest
 
+import otlp_made as made
 from tsp_server import THREAD_STATUS, Server, ServerCase
 from weft_e2e import ROOT, main, needs, scenario, scratch, weft
 
@@ -145,6 +147,32 @@ class Notes(ServerCase):
         self.assertRegex(rows[0]["Note"], "damaged.*; built again$")
         self.assertIn(rows[0]["Host"], ("client", "web", "db"))
         self.assertIsNone(self.notes(self.trace))
+
+    def test_spans(self):
+        """Spans that could not be read, or contradict each other: as `weft spans` says, and in every answer."""
+        spans, begin = os.path.join(scratch(), "spans"), 1_700_000_000 * 10**9
+        os.mkdir(spans)
+        for name, parts in (
+                ("good.json", [("a", [made.made("1" * 32, 1, kind=3)]),
+                               ("b", [made.made("1" * 32, 2, kind=2, begin=begin + 10**9, parent=1)])]),
+                ("bad.json", [("c", [made.made("0" * 32, n) for n in (3, 4)]), ("c", [made.made("2" * 32, 5)])])):
+            with open(os.path.join(spans, name), "w", encoding="utf-8") as f:
+                json.dump({"resourceSpans": [r for service, some in parts
+                                             for r in made.of(some, service)["resourceSpans"]]}, f)
+        run = weft("spans", "table", spans)
+        said = re.findall(r"^weft: note: (.*)$", run.message, re.M)
+        self.assertEqual(len(said), 2, said)
+        for traces, whole in ([], 0), ([self.trace], 3):
+            with Server(*traces, "--spans", spans, store=self.store) as server:
+                rows = self.notes(server=server)
+                self.assertEqual(sorted((r["File"] and r["File"] + ": ") + r["Note"] for r in rows), sorted(said))
+                self.assertEqual([(r["Host"], r["Times"]) for r in rows], [(spans, "2"), (spans, "1")])
+                base = f"/experiments/{server.first()['UUID']}/outputs"
+                answer = server.post(f"{base}/timeGraph/weft.spans/tree").json
+                self.assertEqual(answer["hosts"]["complete"], whole)
+                lacking, = answer["hosts"]["lacking"]
+                self.assertEqual((lacking["host"], lacking["status"]), (spans, "PARTIAL"))
+                self.assertIn("2 spans left out: ", lacking["statusMessage"])
 
 
 if __name__ == "__main__":

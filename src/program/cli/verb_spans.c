@@ -110,33 +110,28 @@ static int parse_question(struct spans_question *q, struct err *e)
 
 /* ---- reading ---- */
 
-static void note_told(struct spans_question *q, const char *path, const struct span_told *told)
+/* Prints notes, and frees their list. */
+static void print_notes(struct spans_question *q, struct spans_notes *notes)
 {
-    q->c.damaged |= told->refused > 0;
-    if (told->refused)
-        cli_note("%s: %llu span%s left out: %s", path, (unsigned long long)told->refused, told->refused > 1 ? "s" : "",
-            told->why);
-    if (told->repaired)
-        cli_note("%s: %llu span%s put right (texts that are no UTF-8, ends before begins)", path,
-            (unsigned long long)told->repaired, told->repaired > 1 ? "s" : "");
-}
-
-static void note_warning(struct spans_question *q, const char *path, const char *warning)
-{
-    if (!*warning)
-        return;
-    q->c.damaged = true;
-    cli_note("%s: %s", path, warning);
+    for (size_t i = 0; i < notes->n; i++) {
+        const struct spans_note *n = &notes->v[i];
+        q->c.damaged |= n->lacks;
+        cli_note("%s%s%s%s%s", n->file ? n->file : "", n->file ? ": " : "", n->what, n->hint ? ": " : "",
+            n->hint ? n->hint : "");
+    }
+    free(notes->v);
 }
 
 static int read_file(struct spans_question *q, const char *path, struct err *e)
 {
     struct span_told told = {0};
+    struct arena arena = {0};
+    struct spans_notes notes = {0};
     int rc = spans_add_file(q->c.set, path, &told, e);
-    if (!rc) {
-        note_told(q, path, &told);
-        note_warning(q, path, told.warning);
-    }
+    if (!rc)
+        spans_note_file(path, &told, &arena, &notes);
+    print_notes(q, &notes);
+    arena_fini(&arena);
     return rc;
 }
 
@@ -189,28 +184,13 @@ static int read_all(struct spans_question *q, char **paths, size_t n, struct err
     return 0;
 }
 
-static void note_clocks(const struct spans_told *t)
+static void note_settled(struct spans_question *q)
 {
-    struct text far = {.fd = -1};
-    if (!t->skewed)
-        return;
-    text_duration(&far, t->skew_most_ns);
-    cli_note(
-        "clocks differ: %zu server span%s as recorded cannot be right beside %s caller's; moved into it, by up to %s",
-        t->skewed, t->skewed > 1 ? "s" : "", t->skewed > 1 ? "their" : "its", text_cstr(&far));
-    text_fini(&far);
-}
-
-static void note_settled(const struct cli_spans *c)
-{
-    const struct spans_told *t = spans_told(c->set);
-    note_clocks(t);
-    if (t->circles)
-        cli_note("%zu span%s named as forebears of themselves: each begins a tree", t->circles,
-            t->circles > 1 ? "s were" : " was");
-    if (t->doubtful)
-        cli_note("%zu stage%s could belong to another job as well: give each job an attribute of its own (--group KEY)",
-            t->doubtful, t->doubtful > 1 ? "s" : "");
+    struct arena arena = {0};
+    struct spans_notes notes = {0};
+    spans_note_settled(q->c.set, &arena, &notes);
+    print_notes(q, &notes);
+    arena_fini(&arena);
 }
 
 /* ---- answering ---- */
@@ -235,7 +215,7 @@ static int answer(struct spans_question *q, char **paths, size_t n)
         return cli_fail(&e);
     }
     spans_settle(q->c.set);
-    note_settled(&q->c);
+    note_settled(q);
     if (q->c.kernel) {
         cli_kernel_know(q->c.kernel, q->c.set);
         cli_kernel_note_clocks(q->c.kernel);

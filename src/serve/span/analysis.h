@@ -84,6 +84,12 @@ size_t spans_traces(const struct spans *, const struct spans_trace **);
 size_t spans_units(const struct spans *, const struct spans_unit **);
 const uint32_t *spans_members(const struct spans *, const struct spans_unit *);
 const struct spans_told *spans_told(const struct spans *);
+/* Notes for users: file, or NULL; sentence; remedy; the remedy of `weft spans`, or NULL; number of spans; whether spans
+ * are missing. Texts lie in the arena. Append notes on a file that was read; on spans after spans_settle. */
+struct spans_note { const char *file, *what, *advice, *hint; uint64_t count; bool lacks; };
+struct spans_notes { struct spans_note *v; size_t n, cap; };
+void spans_note_file(const char *path, const struct span_told *, struct arena *, struct spans_notes *);
+void spans_note_settled(const struct spans *, struct arena *, struct spans_notes *);
 const char *spans_text(const struct spans *, uint32_t text);
 /* Returns the text of an attribute (one of the choice's keys); 0: absent. For a row: its own or its process'. For a
  * trace: the first that any row has, in O(rows). */

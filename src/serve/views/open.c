@@ -281,6 +281,24 @@ static void set_lacks(struct views *x)
     }
 }
 
+/* Adds the spans to what has data missing. */
+static void set_lack_of_spans(struct views *x)
+{
+    const struct spanset *o = x->spans;
+    for (size_t i = 0; o && i < o->notes.n; i++) {
+        const struct spans_note *n = &o->notes.v[i];
+        if (!n->lacks)
+            continue;
+        struct tsp_lack *lacks = arena_new(&x->arena, struct tsp_lack, x->data.n_lacks + 1);
+        for (size_t k = 0; k < x->data.n_lacks; k++)
+            lacks[k] = x->data.lacks[k];
+        lacks[x->data.n_lacks++] = (struct tsp_lack){
+            o->shown_name, n->file ? arena_printf(&x->arena, "%s: %s", n->file, n->what) : n->what, !o->n_rows};
+        x->data.lacks = lacks;
+        return;
+    }
+}
+
 /* ---- opening ---- */
 
 static size_t indexed_hosts(const struct experiment *x)
@@ -362,5 +380,7 @@ int views_open_traces(struct views *x, const struct views_options *o, struct err
         set_lacks(x);
     }
     rc = open_spans(x, o, e);
+    if (!rc)
+        set_lack_of_spans(x);
     return rc ? rc : set_figures(x, e);
 }

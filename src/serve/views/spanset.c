@@ -98,6 +98,8 @@ static int read_file(struct reading *r, const char *path, struct err *e)
     struct span_told told = {0};
     size_t before = r->o->list.n;
     int rc = span_read_file(path, &r->o->arena, &r->o->list, &told, e);
+    if (!rc)
+        spans_note_file(path, &told, &r->o->arena, &r->o->notes);
     for (size_t i = before; i < r->o->list.n && !rc; i++)
         rc = take(r, r->o->list.v[i], e);
     return rc;
@@ -319,6 +321,7 @@ int spanset_open(struct views *x, const char *path, const char *url, struct span
     o->x = x;
     o->path = mem_strdup(path);
     o->store = mem_strdup(url ? url : path);
+    o->shown_name = span_store_shown(o->store);
     o->s = spans_new(&choice);
     int rc = stat(path, &st) ? err_sys(e, "%s", path) : 0;
     bool is_directory = !rc && S_ISDIR(st.st_mode);
@@ -327,6 +330,7 @@ int spanset_open(struct views *x, const char *path, const char *url, struct span
     if (!rc) {
         tell_progress(&r);
         spans_settle(o->s);
+        spans_note_settled(o->s, &o->arena, &o->notes);
         o->n_rows = spans_rows(o->s, &o->rows);
         o->n_traces = spans_traces(o->s, &o->traces);
         o->n_units = spans_units(o->s, &o->units);
@@ -350,6 +354,7 @@ void spanset_close(struct spanset *o)
     spans_free(o->s);
     free(o->path);
     free(o->store);
+    free(o->shown_name);
     free(o->times);
     index_joined_fini(&o->joined);
     free(o->entry_of);
@@ -361,6 +366,7 @@ void spanset_close(struct spanset *o)
     vec_free(&o->arrows);
     strings_fini(&o->names);
     free(o->list.v);
+    free(o->notes.v);
     arena_fini(&o->arena);
     free(o);
 }

@@ -48,6 +48,8 @@ struct spanset {
     VEC(struct spanset_event) events;    /* order: time */
     VEC(struct spanset_arrow) arrows;
     struct strings names;                /* names of events */
+    struct spans_notes notes;            /* about the spans as they were read; texts in the arena */
+    char *shown_name;                    /* the store's name for display */
     int64_t begin, end;
     /* Spans of a file; details of stored spans are read from the store again. */
     struct arena arena;
