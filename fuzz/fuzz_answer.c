@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coord/slice.h"
+#include "base/slice.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

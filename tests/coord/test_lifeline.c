@@ -17,7 +17,7 @@ static int answered(struct lifeline *l)
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     struct http_fetch f = {.connection = ends[0]};
-    lifeline_hold(l, &f);
+    coord_lifeline_hold(l, &f);
     if (f.connection >= 0)
         close(f.connection);
     return ends[1];
@@ -26,21 +26,21 @@ static int answered(struct lifeline *l)
 static void test_it_ends_with_the_last_one(void **state)
 {
     struct lifeline l = {0};
-    assert_false(lifeline_ended(&l) || lifeline_is_thin(&l));
+    assert_false(coord_lifeline_ended(&l) || coord_lifeline_is_thin(&l));
     int first = answered(&l);
-    assert_true(lifeline_is_thin(&l));
+    assert_true(coord_lifeline_is_thin(&l));
     int second = answered(&l);
-    assert_false(lifeline_is_thin(&l));
+    assert_false(coord_lifeline_is_thin(&l));
     close(first);
-    assert_true(lifeline_is_thin(&l) && !lifeline_ended(&l));
+    assert_true(coord_lifeline_is_thin(&l) && !coord_lifeline_ended(&l));
     int third = answered(&l), fourth = answered(&l); /* the second one is the oldest, and makes room */
     close(second);
     close(third);
-    assert_false(lifeline_ended(&l));
+    assert_false(coord_lifeline_ended(&l));
     close(fourth);
-    assert_true(lifeline_ended(&l));
-    lifeline_let_go(&l);
-    assert_false(lifeline_ended(&l));
+    assert_true(coord_lifeline_ended(&l));
+    coord_lifeline_release(&l);
+    assert_false(coord_lifeline_ended(&l));
 }
 
 static void test_the_same_one_again_is_one(void **state)
@@ -50,13 +50,13 @@ static void test_the_same_one_again_is_one(void **state)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     for (int i = 0; i < 3; i++) {
         struct http_fetch f = {.connection = dup(ends[0])};
-        lifeline_hold(&l, &f);
-        assert_true(lifeline_is_thin(&l));
+        coord_lifeline_hold(&l, &f);
+        assert_true(coord_lifeline_is_thin(&l));
     }
     close(ends[1]);
-    assert_true(lifeline_ended(&l));
+    assert_true(coord_lifeline_ended(&l));
     close(ends[0]);
-    lifeline_let_go(&l);
+    coord_lifeline_release(&l);
 }
 
 static void test_who_keeps_none_is_not_watched(void **state)
@@ -65,20 +65,20 @@ static void test_who_keeps_none_is_not_watched(void **state)
     unsigned lost = 0;
     for (; lost < 100; lost++) {
         close(answered(&l));
-        if (!lifeline_ended(&l))
+        if (!coord_lifeline_ended(&l))
             break;
-        lifeline_let_go(&l);
+        coord_lifeline_release(&l);
     }
     assert_in_range(lost, 5, 50);
     struct http_fetch kept = {.connection = -1, .by_kept = true};
-    lifeline_hold(&l, &kept); /* not after a rest */
+    coord_lifeline_hold(&l, &kept); /* not after a rest */
     close(answered(&l));
-    assert_false(lifeline_ended(&l));
+    assert_false(coord_lifeline_ended(&l));
     usleep(600000);
-    lifeline_hold(&l, &kept);
+    coord_lifeline_hold(&l, &kept);
     close(answered(&l));
-    assert_true(lifeline_ended(&l));
-    lifeline_let_go(&l);
+    assert_true(coord_lifeline_ended(&l));
+    coord_lifeline_release(&l);
 }
 
 int main(void)

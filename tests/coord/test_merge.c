@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "coord/bars.h"
+#include "coord/counts.h"
 #include "coord/merge.h"
 
 #define THREADS "org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ThreadStatusDataProvider"
@@ -31,7 +31,7 @@ static struct slice object(const char *json)
 static struct merge_rule rule(const char *output, const char *json, size_t place)
 {
     struct coord_call c = of(output);
-    return merge_rule_of(&c, object(json), place);
+    return coord_merge_rule_of(&c, object(json), place);
 }
 
 static void test_rules_are_what_is_stated(void **state)
@@ -66,10 +66,10 @@ static void test_columns_are_one_by_key(void **state)
     struct slice mean = object("{\"name\":\"Mean\",\"key\":\"average\"}"),
                  average = object("{\"name\":\"Average\",\"key\":\"average\"}"),
                  other = object("{\"name\":\"Mean\",\"key\":\"mean\"}"), old = object("{\"name\":\"Mean\"}");
-    assert_true(merge_same_column(mean, average));
-    assert_false(merge_same_column(mean, other));
-    assert_true(merge_same_column(mean, old));
-    assert_false(merge_same_column(average, old));
+    assert_true(coord_merge_same_column(mean, average));
+    assert_false(coord_merge_same_column(mean, other));
+    assert_true(coord_merge_same_column(mean, old));
+    assert_false(coord_merge_same_column(average, old));
 }
 
 /* Servers of other makes: by the output's id and the column's place. */
@@ -82,16 +82,16 @@ static void test_what_is_known(void **state)
     assert_string_equal(rule(THREADS, "{\"name\":\"?\"}", 1).key, "tid");
     assert_string_equal(rule(THREADS, "{\"name\":\"?\"}", 2).key, "");
     assert_string_equal(rule("any", "{\"name\":\"TID\"}", 1).key, "");
-    assert_true(merge_is_time(&events, text, 0));
-    assert_false(merge_is_time(&events, text, 1));
-    assert_false(merge_is_time(&events, numbered, 0));
-    assert_false(merge_is_time(&any, text, 0));
-    assert_true(merge_is_time(&any, time, 5));
-    assert_true(merge_orders_lines(&events, time, 9));
-    assert_true(merge_orders_lines(&any, time, 0));
-    assert_false(merge_orders_lines(&any, time, 1));
-    assert_true(merge_orders_lines(&any, object("{\"type\":\"STRING\",\"order\":\"ASCENDING\"}"), 4));
-    assert_false(merge_orders_lines(&any, object("{\"type\":\"TIMESTAMP\",\"order\":\"DESCENDING\"}"), 0));
+    assert_true(coord_merge_is_time(&events, text, 0));
+    assert_false(coord_merge_is_time(&events, text, 1));
+    assert_false(coord_merge_is_time(&events, numbered, 0));
+    assert_false(coord_merge_is_time(&any, text, 0));
+    assert_true(coord_merge_is_time(&any, time, 5));
+    assert_true(coord_merge_orders_lines(&events, time, 9));
+    assert_true(coord_merge_orders_lines(&any, time, 0));
+    assert_false(coord_merge_orders_lines(&any, time, 1));
+    assert_true(coord_merge_orders_lines(&any, object("{\"type\":\"STRING\",\"order\":\"ASCENDING\"}"), 4));
+    assert_false(coord_merge_orders_lines(&any, object("{\"type\":\"TIMESTAMP\",\"order\":\"DESCENDING\"}"), 0));
 }
 
 static void test_series(void **state)
@@ -100,25 +100,25 @@ static void test_series(void **state)
     struct slice bare = object("{\"seriesName\":\"Total\"}"), sum = object("{\"merge\":\"SUM\"}"),
                  cloud = object("{\"style\":{\"values\":{\"series-type\":\"scatter\"}}}"),
                  level = object("{\"merge\":\"LEVEL\",\"style\":{\"values\":{\"series-type\":\"scatter\"}}}");
-    assert_int_equal(merge_of_series(&any, sum), TSP_SUM);
-    assert_int_equal(merge_of_series(&any, bare), TSP_LEVEL);
-    assert_int_equal(merge_of_series(&histogram, bare), TSP_SUM);
-    assert_int_equal(merge_of_series(&any, cloud), TSP_CONCATENATE);
-    assert_int_equal(merge_of_series(&any, level), TSP_LEVEL);
+    assert_int_equal(coord_merge_of_series(&any, sum), TSP_SUM);
+    assert_int_equal(coord_merge_of_series(&any, bare), TSP_LEVEL);
+    assert_int_equal(coord_merge_of_series(&histogram, bare), TSP_SUM);
+    assert_int_equal(coord_merge_of_series(&any, cloud), TSP_CONCATENATE);
+    assert_int_equal(coord_merge_of_series(&any, level), TSP_LEVEL);
 }
 
 static void test_lines_of_the_whole(void **state)
 {
     struct coord_call any = of("any"), histogram = of(HISTOGRAM), density = of(DENSITY ":lttng.analysis.irq");
-    const struct merge_whole *w = merge_whole_of(&histogram);
+    const struct merge_total *w = coord_merge_total_of(&histogram);
     struct slice stated = object("{\"labels\":[\"?\"],\"key\":\"lost\",\"merge\":\"SUM\"}"),
                  apart = object("{\"labels\":[\"Lost\"],\"key\":\"lost\"}"), bare = object("{\"labels\":[\"?\"]}");
-    assert_null(merge_whole_of(&any));
-    assert_true(merge_whole_of(&density)->family);
-    assert_int_equal(merge_whole_line(w, stated, 0), 1);
-    assert_int_equal(merge_whole_line(w, apart, 1), -1);
-    assert_int_equal(merge_whole_line(w, bare, 0), 0);
-    assert_int_equal(merge_whole_line(w, bare, 2), -1);
+    assert_null(coord_merge_total_of(&any));
+    assert_true(coord_merge_total_of(&density)->family);
+    assert_int_equal(coord_merge_total_line(w, stated, 0), 1);
+    assert_int_equal(coord_merge_total_line(w, apart, 1), -1);
+    assert_int_equal(coord_merge_total_line(w, bare, 0), 0);
+    assert_int_equal(coord_merge_total_line(w, bare, 2), -1);
 }
 
 #define TREE(entries) "{\"headers\":[],\"entries\":[" entries "]}"
@@ -135,13 +135,13 @@ static void test_counts(void **state)
                  other = object(TREE("{\"id\":7,\"parentId\":-1,\"key\":\"x\",\"merge\":\"COUNTS\"}")),
                  below = object(TREE("{\"id\":7,\"parentId\":2,\"key\":\"total\",\"merge\":\"COUNTS\"}"));
     const struct slice wrong[] = {two, empty, sum, bare, keyless, other, below};
-    assert_true(bars_are_stated((struct slice[]){good}, 1));
-    assert_true(bars_are_stated((struct slice[]){none, good, none, good}, 4));
-    assert_false(bars_are_stated((struct slice[]){none, none}, 2));
-    assert_false(bars_are_stated(NULL, 0));
+    assert_true(coord_counts_are_stated((struct slice[]){good}, 1));
+    assert_true(coord_counts_are_stated((struct slice[]){none, good, none, good}, 4));
+    assert_false(coord_counts_are_stated((struct slice[]){none, none}, 2));
+    assert_false(coord_counts_are_stated(NULL, 0));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_false(bars_are_stated((struct slice[]){good, wrong[i]}, 2));
-        assert_false(bars_are_stated((struct slice[]){wrong[i], good}, 2));
+        assert_false(coord_counts_are_stated((struct slice[]){good, wrong[i]}, 2));
+        assert_false(coord_counts_are_stated((struct slice[]){wrong[i], good}, 2));
     }
 }
 

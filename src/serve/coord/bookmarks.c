@@ -19,7 +19,7 @@ struct bookmarks {
     size_t n;
 };
 
-int bookmarks_open(const char *path, struct bookmarks **out, struct err *e)
+int coord_bookmarks_open(const char *path, struct bookmarks **out, struct err *e)
 {
     struct bookmarks *b = mem_zalloc(sizeof *b);
     char *text = NULL;
@@ -44,7 +44,7 @@ int bookmarks_open(const char *path, struct bookmarks **out, struct err *e)
     return 0;
 }
 
-void bookmarks_close(struct bookmarks *b)
+void coord_bookmarks_close(struct bookmarks *b)
 {
     if (!b)
         return;

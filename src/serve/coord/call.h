@@ -11,10 +11,10 @@
 
 /* Missing source: a server whose data are missing or partial in the answer. `host`: the server itself, or a host it
  * reports. failed: all of its data are missing. */
-struct lack { const char *host, *why; bool failed; const struct node *server; };
+struct coord_missing { const char *host, *why; bool failed; const struct node *server; };
 
 /* Status of an answer. The greatest one among the parts is that of the whole. */
-enum verdict { VERDICT_FAILED, VERDICT_CANCELLED, VERDICT_COMPLETED, VERDICT_RUNNING };
+enum verdict { COORD_FAILED, COORD_CANCELLED, COORD_COMPLETED, COORD_RUNNING };
 
 struct coord_call {
     struct coordinator *c;
@@ -26,10 +26,10 @@ struct coord_call {
     bool several;                    /* experiment had several members when the request came */
     unsigned *epochs;                /* epochs by server number, when the request came; NULL: not of an experiment */
     struct node **members; size_t n_members; /* servers that have, or may have, the operation's experiment */
-    VEC(struct lack) lacks;
+    VEC(struct coord_missing) missing;
     struct own_times *own_times;     /* times sent to each server, by its number; NULL: none (times.c) */
-    /* Made when first needed (pieces.c): pieces of sessions, the requested samples, a hash of the output. */
-    struct coord_pieces *pieces; size_t n_pieces; bool pieces_known;
+    /* Made when first needed (rotation.c): pieces of sessions, the requested samples, a hash of the output. */
+    struct coord_rotation *rotations; size_t n_rotations; bool rotations_known;
     const int64_t *samples; size_t n_samples; bool samples_known;
     uint64_t output;
     struct group_lines *lines;       /* machines' lines that groups are made of; NULL: none requested (groups.c) */
@@ -54,104 +54,103 @@ enum tsp_code coord_code(struct slice answer);
 const char *coord_text(json_t *object, const char *key); /* NULL: no string there */
 bool coord_integer(const json_t *, int64_t *out);
 /* Notes that the server's data are missing in the answer; once for each server. */
-void coord_lacks(struct coord_call *, struct node *, const char *why);
+void coord_note_missing(struct coord_call *, struct node *, const char *why);
 /* Notes that part of the server's data is missing; once for each server. */
-void coord_lacks_some(struct coord_call *, struct node *, const char *why);
+void coord_note_partial(struct coord_call *, struct node *, const char *why);
 /* Notes the missing sources that the server reports in the member `hosts` of its answer. Returns the number of complete
  * hosts; 1 if not stated. */
-uint64_t coord_lacks_there(struct coord_call *, const struct node *, struct slice answer);
+uint64_t coord_note_reported(struct coord_call *, const struct node *, struct slice answer);
 /* Writes the member `hosts` of an answer, with its missing sources. */
-void put_hosts(struct coord_call *, struct json *, uint64_t complete);
+void coord_put_hosts(struct coord_call *, struct json *, uint64_t complete);
 /* Returns `what` (NULL: nothing) followed by the missing sources: "Completed; without db: no answer in 3.0 s". NULL: no
  * text at all. */
-const char *coord_missing(struct coord_call *, const char *what);
+const char *coord_missing_text(struct coord_call *, const char *what);
 /* Sets the header Warning, for answers that have no place for missing sources. */
 void coord_warn(struct coord_call *);
 
 /* ---- scatter and gather ---- */
 
-enum part_fate {
-    PART_GOOD,                       /* answer to merge */
-    PART_REFUSED,                    /* answer with a status other than 200; `root` is its body, if valid */
-    PART_LACKS                       /* answer missing or invalid */
+enum coord_fate {
+    COORD_GOOD,                      /* answer to merge */
+    COORD_REFUSED,                   /* answer with a status other than 200; `root` is its body, if valid */
+    COORD_MISSING                    /* answer missing or invalid */
 };
-struct fan_part {
+struct coord_answer {
     struct node *node;
     struct http_fetch fetch;
-    enum part_fate fate;
+    enum coord_fate fate;
     bool settled;
     struct slice root;               /* whole answer */
     struct slice model;              /* model of an answer in an envelope; at NULL for JSON null */
 };
 /* Question to several servers at once. Parts do not move; they live in the request's arena. */
-struct fan {
+struct coord_gather {
     struct coord_call *call;
     struct http_gather gather;
-    struct fan_part *parts; size_t n, most;
+    struct coord_answer *parts; size_t n, most;
 };
-void fan_begin(struct fan *, struct coord_call *, size_t most);
+void coord_gather_begin(struct coord_gather *, struct coord_call *, size_t most);
 /* Adds a request. path: below /tsp/api. json: body in the arena; NULL: none. A server that is away is not asked. */
-struct fan_part *fan_ask(struct fan *, struct node *, const char *method, const char *path, const char *json);
+struct coord_answer *coord_gather_ask(struct coord_gather *, struct node *, const char *method, const char *path,
+    const char *json);
 /* Waits until each server has answered or failed. Notes missing sources in the call. False: the client is gone. */
-bool fan_wait(struct fan *);
+bool coord_gather_wait(struct coord_gather *);
 /* Frees the answers. */
-void fan_end(struct fan *);
+void coord_gather_end(struct coord_gather *);
 /* Returns whether the server refused because the question fits several of its threads. */
-bool part_is_ambiguous(const struct fan_part *);
+bool coord_answer_is_ambiguous(const struct coord_answer *);
 /* Sends the refusal when there is nothing to merge: the first one unchanged (ambiguous ones first), or the missing
  * sources. */
-void fan_refuse(struct fan *);
+void coord_gather_refuse(struct coord_gather *);
 /* Sends the refusal; servers that are away may be its cause. away: addition to its detail; NULL: none. */
-void fan_refuse_while(struct fan *, const char *away);
+void coord_gather_refuse_while(struct coord_gather *, const char *away);
 /* Drops an invalid answer and notes the server as missing. */
-void part_spoil(struct fan *, struct fan_part *, const char *why);
+void coord_answer_spoil(struct coord_gather *, struct coord_answer *, const char *why);
 
 /* Returns a body as text in the arena; releases the object. */
-const char *body_text(struct arena *, json_t *);
+const char *coord_body_text(struct arena *, json_t *);
 /* Returns one escaped segment of a path. */
-const char *path_part(struct arena *, const char *);
+const char *coord_path_part(struct arena *, const char *);
 /* Returns the operation's path as requested, for the members. */
-const char *path_asked(struct coord_call *);
+const char *coord_path_asked(struct coord_call *);
 
 /* ---- analyses: answers in an envelope ---- */
 
-/* Sorts the parts of fan_wait by their status: sets their models, the call's verdict and missing sources. False: there
- * is nothing to merge, and an answer was sent. */
-bool envelopes_open(struct fan *);
+/* Sorts the parts of coord_gather_wait by their status: sets their models, the call's verdict and missing sources.
+ * False: there is nothing to merge, and an answer was sent. */
+bool coord_envelopes_open(struct coord_gather *);
 /* Begins an answer up to its model, which the caller writes next. The text counts towards the memory limit. */
-struct json envelope_begin(struct coord_call *, struct text *);
+struct json coord_envelope_begin(struct coord_call *, struct text *);
 /* Writes the remaining members and sends the answer. */
-void envelope_send(struct coord_call *, struct text *);
-void envelope_send_null(struct coord_call *, enum verdict, const char *message);
-/* tree.c: merges and sends trees, after envelopes_open. */
-void tree_send(struct fan *);
+void coord_envelope_send(struct coord_call *, struct text *);
+void coord_envelope_send_null(struct coord_call *, enum verdict, const char *message);
+/* tree.c: merges and sends trees, after coord_envelopes_open. */
+void coord_tree_send(struct coord_gather *);
 
 /* ---- entries ---- */
 
 /* Returns whether the server is still the same process as when the request came, as far as is known. */
-bool node_is_same(const struct coord_call *, const struct node *);
+bool coord_node_is_same(const struct coord_call *, const struct node *);
 /* Returns the key of the server's entries in this answer. */
-uint64_t node_key(const struct coord_call *, const struct node *);
+uint64_t coord_node_key(const struct coord_call *, const struct node *);
 /* Returns the id for clients; -1 and 0 stay as they are. */
 int64_t coord_id(struct coord_call *, const struct node *, int64_t own);
-/* Writes a key verbatim, for the value that is written next. */
-void put_slice_key(struct json *, struct slice key);
-static inline void put_slice(struct json *j, struct slice s) { json_raw(j, s.at, s.n); }
 /* Copies an object; translates times, and the members named by `ids`, which are ids. */
-void put_with_ids(struct coord_call *, struct json *, const struct node *, struct slice object, const char *const *ids);
+void coord_put_with_ids(struct coord_call *, struct json *, const struct node *, struct slice object,
+    const char *const *ids);
 
 /* Requested items by owner. Unknown ids are dropped after the output's trees were searched for them. */
 struct items { json_t **own; bool given; }; /* own: by index among the members; borrowed from the call */
 /* Returns NULL, or the error in the request. */
-const char *items_split(struct coord_call *, struct items *);
+const char *coord_items_split(struct coord_call *, struct items *);
 /* Returns the member with the entry, and the entry's own id; NULL: unknown. Of several pieces, returns the one with the
  * requested time, if it is up. */
-struct node *entry_owner(struct coord_call *, int64_t id, int64_t *own);
+struct node *coord_entry_owner(struct coord_call *, int64_t id, int64_t *own);
 
 /* Return a body for the server, in the arena: parameters with times by its clock. body_with replaces values under up to
  * two keys, which may be NULL. */
-const char *body_of(struct coord_call *, const struct node *, json_t *parameters); /* parameters: any; modified */
-const char *body_with(struct coord_call *, const struct node *, const char *key, json_t *value,
+const char *coord_body_of(struct coord_call *, const struct node *, json_t *parameters); /* parameters: any; modified */
+const char *coord_body_with(struct coord_call *, const struct node *, const char *key, json_t *value,
     const char *key2, json_t *value2);
 
 /* ---- operations ---- */
@@ -167,30 +166,30 @@ coord_run coord_table_columns, coord_table_lines;
 coord_run coord_bookmarks_list, coord_bookmarks_get, coord_bookmarks_post, coord_bookmarks_put, coord_bookmarks_delete;
 
 /* Finds the servers with the experiment. False: there are none, and an error was sent. */
-bool members_find(struct coord_call *, const char *uuid);
+bool coord_members_find(struct coord_call *, const char *uuid);
 
 /* Writes the traces of a server's list as items of an open array. */
-void put_traces(struct coord_call *, struct json *, const struct node *, struct slice list);
+void coord_put_traces(struct coord_call *, struct json *, const struct node *, struct slice list);
 /* Finds the owners of traces by the uuids known to clients; node NULL: unknown. False: the client is gone. */
 struct own_trace { struct node *node; const char *own; };
-bool traces_owners(struct coord_call *, const char *const *uuids, size_t n, struct own_trace *);
+bool coord_traces_owners(struct coord_call *, const char *const *uuids, size_t n, struct own_trace *);
 
 /* Versions of experiments as sent to clients. */
-struct versions *versions_new(void);
-void versions_free(struct versions *);
+struct versions *coord_versions_new(void);
+void coord_versions_free(struct versions *);
 /* Range of the experiment from the earliest begin to the latest end over all servers, as last sent to clients. Both are
  * 0 if no client has asked. */
 struct time_range { int64_t begin, end; };
-struct time_range experiment_range(struct coord_call *);
+struct time_range coord_experiment_range(struct coord_call *);
 /* Returns the experiment's name on the servers; asks them if it is unknown. NULL: no server knows it. */
-const char *experiment_name(struct coord_call *);
+const char *coord_experiment_name(struct coord_call *);
 /* Returns the range of the server's part. */
-struct time_range member_range(struct coord_call *, const struct node *);
+struct time_range coord_member_range(struct coord_call *, const struct node *);
 /* Notes the range in a server's answer. */
-void server_note_range(struct coord_call *, const struct node *, struct slice experiment);
+void coord_note_range(struct coord_call *, const struct node *, struct slice experiment);
 
 /* Bookmarks of the coordinator itself. path NULL: they are not stored. */
-int bookmarks_open(const char *path, struct bookmarks **out, struct err *e);
-void bookmarks_close(struct bookmarks *);
+int coord_bookmarks_open(const char *path, struct bookmarks **out, struct err *e);
+void coord_bookmarks_close(struct bookmarks *);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "coord/coord.h"
-#include "coord/slice.h"
+#include "base/slice.h"
 
 enum { MAX_FILE = 256 << 20 };
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "coord/pieces.h"
+#include "coord/rotation.h"
 
 static const char output[] = COMPARISON_OUTPUT;
 static const char *const names[] = {"a", "b"};
@@ -15,14 +15,14 @@ enum { SIDES = 2, MOST_BYTES = (1 << 20) - (1 << 12) /* servers accept bodies of
 struct side {
     const char *name;
     json_t *asked;         /* borrowed */
-    bool is_told;          /* the client has the path from another server: `asked` is passed on unchanged */
+    bool is_given;         /* the client has the path from another server: `asked` is passed on unchanged */
     bool is_own;           /* ids and times are those of its owner */
     struct node **members; /* members that may know the thread */
     size_t n_members;
-    struct node *owner;      /* member that knows it; NULL: not known yet */
-    size_t first, n;         /* range of its questions among all */
-    struct fan_part *answer; /* the owner's; NULL: not asked yet */
-    bool is_refused;         /* refused: all answer, and none knows it */
+    struct node *owner;          /* member that knows it; NULL: not known yet */
+    size_t first, n;             /* range of its questions among all */
+    struct coord_answer *answer; /* the owner's; NULL: not asked yet */
+    bool is_refused;             /* refused: all answer, and none knows it */
 };
 
 /* ---- questions ---- */
@@ -34,7 +34,7 @@ static struct node *entry_of(struct coord_call *c, const struct side *s, int64_t
     size_t n = c->n_members;
     c->members = s->members;
     c->n_members = s->n_members;
-    struct node *owner = question_owner(c, s->asked, own);
+    struct node *owner = coord_question_owner(c, s->asked, own);
     c->members = members;
     c->n_members = n;
     return owner;
@@ -50,7 +50,7 @@ static json_t *question_for(struct coord_call *c, const struct side *s, const st
         return q;
     if (entry_of(c, s, &own) == n)
         json_object_set_new(q, "id", json_integer(own));
-    times_ask(c, n, q);
+    coord_times_ask(c, n, q);
     return q;
 }
 
@@ -62,12 +62,13 @@ static const char *body_alone(struct coord_call *c, const struct side *s, const 
     json_object_set_new(p, s->name == names[0] ? names[1] : names[0], none);
     json_object_set_new(p, s->name, question_for(c, s, n));
     json_object_set_new(body, "parameters", p);
-    return body_text(c->q->arena, body);
+    return coord_body_text(c->q->arena, body);
 }
 
 static const char *tree_path(struct coord_call *c)
 {
-    return arena_printf(c->q->arena, "/experiments/%s/outputs/data/%s/tree", path_part(c->q->arena, c->arg[0]), output);
+    return arena_printf(
+        c->q->arena, "/experiments/%s/outputs/data/%s/tree", coord_path_part(c->q->arena, c->arg[0]), output);
 }
 
 /* ---- owners ---- */
@@ -79,43 +80,43 @@ static void take_side(struct coord_call *c, struct side *s, json_t *asked)
     size_t n = c->n_members;
     int64_t begin, own;
     s->asked = asked;
-    s->is_told = json_is_array(json_object_get(asked, "parts"));
+    s->is_given = json_is_array(json_object_get(asked, "parts"));
     c->members = arena_new(c->q->arena, struct node *, n + 1);
     memcpy(c->members, members, n * sizeof *members);
     if (coord_integer(json_object_get(asked, "begin"), &begin))
-        pieces_keep(c, begin);
+        coord_rotations_keep(c, begin);
     s->members = c->members;
     s->n_members = c->n_members;
     c->members = members;
     c->n_members = n;
-    if (!s->is_told)
+    if (!s->is_given)
         s->owner = s->n_members == 1 ? s->members[0] : entry_of(c, s, &own);
 }
 
 static const struct side *first_asked(const struct side both[SIDES])
 {
-    return both[0].is_told ? &both[1] : &both[0];
+    return both[0].is_given ? &both[1] : &both[0];
 }
 
 /* Asks for the paths, except that of a known host. */
-static bool ask_sides(struct fan *f, struct coord_call *c, struct side both[SIDES])
+static bool ask_sides(struct coord_gather *f, struct coord_call *c, struct side both[SIDES])
 {
     const struct node *host = first_asked(both)->owner;
-    fan_begin(f, c, SIDES * (c->n_members + 1));
+    coord_gather_begin(f, c, SIDES * (c->n_members + 1));
     for (size_t i = 0; i < SIDES; i++) {
         struct side *s = &both[i];
         s->first = f->n;
-        if (s->is_told || (s->owner && s->owner == host))
+        if (s->is_given || (s->owner && s->owner == host))
             continue;
         for (size_t k = 0; k < s->n_members; k++)
             if (!s->owner || s->owner == s->members[k])
-                fan_ask(f, s->members[k], "POST", tree_path(c), body_alone(c, s, s->members[k]));
+                coord_gather_ask(f, s->members[k], "POST", tree_path(c), body_alone(c, s, s->members[k]));
         s->n = f->n - s->first;
     }
-    return !f->n || fan_wait(f);
+    return !f->n || coord_gather_wait(f);
 }
 
-static bool has_status(const struct fan_part *p, const char *status)
+static bool has_status(const struct coord_answer *p, const char *status)
 {
     return slice_equals(slice_get(p->root, "status"), status);
 }
@@ -133,12 +134,12 @@ static bool is_part(struct slice metadata, const char *side)
 
 /* Returns whether nothing is known yet: no path and, while traces are being opened, not even whether the thread
  * exists. */
-static bool is_awaited(const struct fan_part *p)
+static bool is_awaited(const struct coord_answer *p)
 {
     return has_status(p, "RUNNING") && slice_is(slice_get(p->root, "model"), 'n');
 }
 
-static bool tells_parts(const struct fan_part *p, const char *side)
+static bool tells_parts(const struct coord_answer *p, const char *side)
 {
     struct slice entries = slice_get(slice_get(p->root, "model"), "entries");
     struct slice_walk w = slice_items(entries);
@@ -150,42 +151,43 @@ static bool tells_parts(const struct fan_part *p, const char *side)
     return true;
 }
 
-static bool is_good(struct fan *f, struct fan_part *p, const char *side)
+static bool is_good(struct coord_gather *f, struct coord_answer *p, const char *side)
 {
-    if (p->fate != PART_GOOD || has_status(p, "FAILED"))
+    if (p->fate != COORD_GOOD || has_status(p, "FAILED"))
         return false;
     if ((has_status(p, "RUNNING") || has_status(p, "COMPLETED")) && tells_parts(p, side))
         return true;
-    part_spoil(f, p, has_status(p, "CANCELLED") ? "its analysis was cancelled" : "what it tells of a path is none");
+    coord_answer_spoil(
+        f, p, has_status(p, "CANCELLED") ? "its analysis was cancelled" : "what it tells of a path is none");
     return false;
 }
 
 /* Returns whether it answers that the thread does not exist, or that the question is wrong. */
-static bool knows_better(const struct fan_part *p)
+static bool knows_better(const struct coord_answer *p)
 {
     enum tsp_code code = coord_code(p->root);
-    if (p->fate == PART_REFUSED)
+    if (p->fate == COORD_REFUSED)
         return p->fetch.status == 404 || p->fetch.status == 405;
-    return p->fate == PART_GOOD && (code == TSP_CODE_INVALID_QUERY || code == TSP_CODE_AMBIGUOUS_THREAD);
+    return p->fate == COORD_GOOD && (code == TSP_CODE_INVALID_QUERY || code == TSP_CODE_AMBIGUOUS_THREAD);
 }
 
-static void note_refusal(struct fan *f, struct fan_part *p)
+static void note_refusal(struct coord_gather *f, struct coord_answer *p)
 {
     struct arena *a = f->call->q->arena;
     const char *message = slice_string(slice_get(p->root, "statusMessage"), a),
                *title = slice_string(slice_get(p->root, "title"), a);
-    size_t before = f->call->lacks.n;
-    if (p->fate == PART_GOOD)
-        coord_lacks_there(f->call, p->node, p->root); /* missing sources behind a coordinator */
-    if (p->fate == PART_GOOD && f->call->lacks.n == before)
-        part_spoil(f, p, message ? message : "failed");
-    else if (p->fate == PART_REFUSED && p->fetch.status != 404 && p->fetch.status != 405)
-        coord_lacks(f->call, p->node, title ? title : arena_printf(a, "status %d", p->fetch.status));
+    size_t before = f->call->missing.n;
+    if (p->fate == COORD_GOOD)
+        coord_note_reported(f->call, p->node, p->root); /* missing sources behind a coordinator */
+    if (p->fate == COORD_GOOD && f->call->missing.n == before)
+        coord_answer_spoil(f, p, message ? message : "failed");
+    else if (p->fate == COORD_REFUSED && p->fetch.status != 404 && p->fetch.status != 405)
+        coord_note_missing(f->call, p->node, title ? title : arena_printf(a, "status %d", p->fetch.status));
 }
 
 /* Notes the refusals when no server reports the path. Servers that cannot answer may be those that know the thread;
  * then the other servers, which do not know it, are not missing. */
-static void note_refusals(struct fan *f, struct side *s)
+static void note_refusals(struct coord_gather *f, struct side *s)
 {
     s->is_refused = true;
     for (size_t i = s->first; i < s->first + s->n; i++)
@@ -200,32 +202,32 @@ static void note_refusals(struct fan *f, struct side *s)
 /* Returns how many threads of several machines the server may mean: 2 if it has several of them. A failure without a
  * code (older version) counts too: the server may know such a thread, and choosing another may pick the wrong
  * machine's. */
-static size_t threads_meant(const struct fan_part *p, bool again)
+static size_t threads_meant(const struct coord_answer *p, bool again)
 {
     enum tsp_code code = coord_code(p->root);
     bool fails = has_status(p, "FAILED");
-    if (p->fate != PART_GOOD || is_awaited(p) || (fails && code && code != TSP_CODE_AMBIGUOUS_THREAD))
+    if (p->fate != COORD_GOOD || is_awaited(p) || (fails && code && code != TSP_CODE_AMBIGUOUS_THREAD))
         return 0;
     return code == TSP_CODE_AMBIGUOUS_THREAD ? 2 : !again;
 }
 
-static const char *message_of(struct coord_call *c, const struct fan_part *p)
+static const char *message_of(struct coord_call *c, const struct coord_answer *p)
 {
     return p ? slice_string(slice_get(p->root, "statusMessage"), c->q->arena) : NULL;
 }
 
 /* Returns why the thread is ambiguous; NULL: it is not. If only one server is concerned, its own message explains how
  * to name one. */
-static const char *several_meant(const struct fan *f, const struct side *s)
+static const char *several_meant(const struct coord_gather *f, const struct side *s)
 {
     struct arena *a = f->call->q->arena;
     const char *all = NULL, *said = NULL;
-    const struct piece_group *group = NULL;
+    const struct coord_virtual_node *group = NULL;
     size_t n = 0, servers = 0;
-    bool names_host = question_names_host(s->asked);
+    bool names_host = coord_question_names_host(s->asked);
     for (size_t i = s->first; i < s->first + s->n; i++) {
-        const struct fan_part *p = &f->parts[i];
-        bool again = group && group == p->node->group;
+        const struct coord_answer *p = &f->parts[i];
+        bool again = group && group == p->node->rotation;
         if (!threads_meant(p, false))
             continue;
         if (coord_code(p->root) == TSP_CODE_AMBIGUOUS_THREAD && !said)
@@ -233,7 +235,7 @@ static const char *several_meant(const struct fan *f, const struct side *s)
         all = arena_printf(a, "%s%s%s", all ? all : "", all ? ", " : "", p->node->is->name);
         n += names_host ? coord_code(p->root) == TSP_CODE_AMBIGUOUS_THREAD : threads_meant(p, again);
         servers++;
-        group = p->node->group;
+        group = p->node->rotation;
     }
     if (n < (names_host ? 1 : 2))
         return NULL;
@@ -246,11 +248,11 @@ static const char *several_meant(const struct fan *f, const struct side *s)
 }
 
 /* Returns NULL, or why the path is unavailable; missing sources are noted then. */
-static const char *settle_side(struct fan *f, struct side *s)
+static const char *settle_side(struct coord_gather *f, struct side *s)
 {
     struct arena *a = f->call->q->arena;
     for (size_t i = s->first; i < s->first + s->n; i++) {
-        struct fan_part *p = &f->parts[i];
+        struct coord_answer *p = &f->parts[i];
         if (is_good(f, p, s->name) && (!s->answer || (is_awaited(s->answer) && !is_awaited(p))))
             s->answer = p;
     }
@@ -268,19 +270,19 @@ static const char *settle_side(struct fan *f, struct side *s)
 }
 
 /* Sets the owners. False: the client is gone. */
-static bool find_owners(struct fan *f, struct coord_call *c, struct side both[SIDES], const char **wrong)
+static bool find_owners(struct coord_gather *f, struct coord_call *c, struct side both[SIDES], const char **wrong)
 {
     bool there = ask_sides(f, c, both);
     *wrong = NULL;
     for (size_t i = 0; there && i < SIDES && !*wrong; i++)
-        if (!both[i].is_told)
+        if (!both[i].is_given)
             *wrong = settle_side(f, &both[i]);
     return there;
 }
 
 /* ---- the comparison ---- */
 
-static void put_parts(struct text *t, const struct fan_part *p)
+static void put_parts(struct text *t, const struct coord_answer *p)
 {
     struct slice_walk w = slice_items(slice_get(slice_get(p->root, "model"), "entries"));
     bool first = true;
@@ -301,8 +303,8 @@ static const char *body_of_both(struct coord_call *c, const struct side both[SID
     for (size_t i = 0; i < SIDES; i++) {
         const struct side *s = &both[i];
         text_printf(&t, "%s\"%s\":", i ? "," : "", s->name);
-        if (s->is_told || s->owner == host)
-            text_puts(&t, body_text(c->q->arena, s->is_told ? json_incref(s->asked) : question_for(c, s, host)));
+        if (s->is_given || s->owner == host)
+            text_puts(&t, coord_body_text(c->q->arena, s->is_given ? json_incref(s->asked) : question_for(c, s, host)));
         else
             put_parts(&t, s->answer);
     }
@@ -314,15 +316,15 @@ static const char *body_of_both(struct coord_call *c, const struct side both[SID
 
 /* Notes paths that end at their server's machines: those of servers in no cluster, if other servers have traces,
  * too. */
-static void tell_whose(struct coord_call *c, const struct side both[SIDES], const struct node *host)
+static void note_local(struct coord_call *c, const struct side both[SIDES], const struct node *host)
 {
     struct arena *a = c->q->arena;
-    const char *told = c->message; /* message of the host */
+    const char *reported = c->message; /* message of the host */
     const bool is_marked = c->code == TSP_CODE_LOCAL_PATH;
     for (size_t i = 0; i < SIDES; i++) {
         const struct side *s = &both[i];
-        const char *its = s->owner == host ? told : message_of(c, s->answer); /* coordinators add it themselves */
-        if (s->is_told || atomic_load(&s->owner->in_cluster) || (s->owner == host && is_marked))
+        const char *its = s->owner == host ? reported : message_of(c, s->answer); /* coordinators add it themselves */
+        if (s->is_given || atomic_load(&s->owner->in_cluster) || (s->owner == host && is_marked))
             continue;
         if (s->owner == host || !its || coord_code(s->answer->root) != TSP_CODE_LOCAL_PATH)
             its = arena_printf(a, "%s: as %s alone tells it", s->name, s->owner->is->name);
@@ -332,21 +334,21 @@ static void tell_whose(struct coord_call *c, const struct side both[SIDES], cons
 }
 
 /* Notes missing sources and progress that owners of transferred paths report. */
-static void tell_told(struct coord_call *c, const struct side both[SIDES], const struct node *host)
+static void note_transferred(struct coord_call *c, const struct side both[SIDES], const struct node *host)
 {
     for (size_t i = 0; i < SIDES; i++) {
         const struct side *s = &both[i];
-        if (s->is_told || s->owner == host)
+        if (s->is_given || s->owner == host)
             continue;
-        c->complete += coord_lacks_there(c, s->owner, s->answer->root);
-        if (has_status(s->answer, "RUNNING") && c->verdict != VERDICT_RUNNING) {
-            c->verdict = VERDICT_RUNNING;
+        c->complete += coord_note_reported(c, s->owner, s->answer->root);
+        if (has_status(s->answer, "RUNNING") && c->verdict != COORD_RUNNING) {
+            c->verdict = COORD_RUNNING;
             c->message = message_of(c, s->answer);
             c->code = coord_code(s->answer->root);
         }
     }
-    if (c->several && c->verdict == VERDICT_COMPLETED)
-        tell_whose(c, both, host);
+    if (c->several && c->verdict == COORD_COMPLETED)
+        note_local(c, both, host);
 }
 
 /* Returns the message about a path that is not known yet; NULL: there is none. */
@@ -362,23 +364,24 @@ static const char *awaited(struct coord_call *c, const struct side both[SIDES])
 
 static void compare(struct coord_call *c, const struct side both[SIDES])
 {
-    struct fan f;
+    struct coord_gather f;
     struct node *host = first_asked(both)->owner;
     const char *not_yet = awaited(c, both);
-    c->lacks.n = 0; /* servers need not know the threads */
+    c->missing.n = 0; /* servers need not know the threads */
     if (not_yet) {
-        envelope_send_null(c, VERDICT_RUNNING, not_yet);
+        coord_envelope_send_null(c, COORD_RUNNING, not_yet);
         return;
     }
     const char *body = body_of_both(c, both, host);
-    fan_begin(&f, c, 1);
+    coord_gather_begin(&f, c, 1);
     if (strlen(body) > MOST_BYTES)
-        envelope_send_null(c, VERDICT_FAILED, "The paths have too many parts to be compared over servers");
-    else if (fan_ask(&f, host, "POST", tree_path(c), body) && fan_wait(&f) && envelopes_open(&f)) {
-        tell_told(c, both, host);
-        tree_send(&f);
+        coord_envelope_send_null(c, COORD_FAILED, "The paths have too many parts to be compared over servers");
+    else if (coord_gather_ask(&f, host, "POST", tree_path(c), body) && coord_gather_wait(&f) &&
+        coord_envelopes_open(&f)) {
+        note_transferred(c, both, host);
+        coord_tree_send(&f);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
 /* ---- derived outputs ---- */
@@ -414,30 +417,31 @@ static void take_kept(struct coord_call *c, struct side both[SIDES], struct node
 /* Returns whether the comparison is of two servers, and sets its sides then. */
 static bool find_kept(struct coord_call *c, struct side both[SIDES])
 {
-    struct fan f;
+    struct coord_gather f;
     struct arena *a = c->q->arena;
-    const char *at = arena_printf(a, "/experiments/%s/outputs/%s", path_part(a, c->arg[0]), path_part(a, c->arg[1]));
+    const char *at = arena_printf(
+        a, "/experiments/%s/outputs/%s", coord_path_part(a, c->arg[0]), coord_path_part(a, c->arg[1]));
     bool found = false;
-    fan_begin(&f, c, c->n_members);
+    coord_gather_begin(&f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(&f, c->members[i], "GET", at, NULL);
-    if (fan_wait(&f))
+        coord_gather_ask(&f, c->members[i], "GET", at, NULL);
+    if (coord_gather_wait(&f))
         for (size_t i = 0; i < f.n && !found; i++) {
-            json_t *p = f.parts[i].fate == PART_GOOD ? parameters_of(f.parts[i].root) : NULL;
+            json_t *p = f.parts[i].fate == COORD_GOOD ? parameters_of(f.parts[i].root) : NULL;
             found = !server_of(p, 0) != !server_of(p, 1);
             if (found)
                 take_kept(c, both, f.parts[i].node, p);
             else
                 json_decref(p);
         }
-    fan_end(&f);
-    c->lacks.n = 0;
+    coord_gather_end(&f);
+    c->missing.n = 0;
     return found;
 }
 
-bool comparison_tree(struct coord_call *c)
+bool coord_comparison_tree(struct coord_call *c)
 {
-    struct fan f;
+    struct coord_gather f;
     struct side both[SIDES] = {{.name = names[0]}, {.name = names[1]}};
     const size_t length = sizeof output - 1;
     const char *wrong;
@@ -446,7 +450,7 @@ bool comparison_tree(struct coord_call *c)
     if (!strncmp(c->arg[1], output, length) && c->arg[1][length] == ':' && c->several) {
         if (!find_kept(c, both))
             return false;
-    } else if (!comparison_is_asked(c)) {
+    } else if (!coord_comparison_is_asked(c)) {
         return false;
     } else {
         for (size_t i = 0; i < SIDES; i++)
@@ -454,33 +458,33 @@ bool comparison_tree(struct coord_call *c)
     }
     for (size_t i = 0; i < SIDES; i++)
         if (both[i].is_own && !both[i].owner) {
-            envelope_send_null(c, VERDICT_FAILED,
+            coord_envelope_send_null(c, COORD_FAILED,
                 arena_printf(c->q->arena, "%s is a thread of server %s, which is none of the servers", names[i],
                     coord_text(both[i].asked, "server")));
             return true;
         }
     if (find_owners(&f, c, both, &wrong)) {
         if (wrong)
-            envelope_send_null(c, VERDICT_FAILED, wrong);
+            coord_envelope_send_null(c, COORD_FAILED, wrong);
         else
             compare(c, both);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
     return true;
 }
 
 /* ---- deriving ---- */
 
-bool comparison_is_asked(const struct coord_call *c)
+bool coord_comparison_is_asked(const struct coord_call *c)
 {
     bool is = !strcmp(c->arg[1], output);
-    size_t told = 0;
+    size_t reported = 0;
     for (size_t i = 0; i < SIDES; i++) {
         json_t *side = json_object_get(c->parameters, names[i]);
         is &= json_is_object(side);
-        told += json_is_array(json_object_get(side, "parts"));
+        reported += json_is_array(json_object_get(side, "parts"));
     }
-    return is && told < SIDES;
+    return is && reported < SIDES;
 }
 
 /* Returns the body for the host. If both paths are its own, their questions have no server. */
@@ -488,43 +492,43 @@ static const char *derivation_of_both(struct coord_call *c, const struct side bo
 {
     json_t *body = json_deep_copy(c->body), *p = json_object_get(body, "parameters");
     for (size_t i = 0; i < SIDES; i++) {
-        if (both[i].is_told)
+        if (both[i].is_given)
             continue;
         json_t *q = question_for(c, &both[i], both[i].owner);
         if (both[i].owner != host)
             json_object_set_new(q, "server", json_string(both[i].owner->is->name));
         json_object_set_new(p, names[i], q);
     }
-    return body_text(c->q->arena, body);
+    return coord_body_text(c->q->arena, body);
 }
 
-struct node *comparison_derived(struct coord_call *c, const char **body)
+struct node *coord_comparison_derived(struct coord_call *c, const char **body)
 {
-    struct fan f;
+    struct coord_gather f;
     struct side both[SIDES] = {{.name = names[0]}, {.name = names[1]}};
     struct node *host = NULL;
     const char *wrong;
     for (size_t i = 0; i < SIDES; i++) {
         take_side(c, &both[i], json_object_get(c->parameters, names[i]));
-        both[i].is_told |= server_of(c->parameters, i) && !(i && both[0].is_told);
+        both[i].is_given |= server_of(c->parameters, i) && !(i && both[0].is_given);
     }
     if (find_owners(&f, c, both, &wrong)) {
         if (wrong)
             coord_refuse(
-                c, both[0].is_refused || both[1].is_refused ? 400 : 503, c->code, wrong, coord_missing(c, NULL));
+                c, both[0].is_refused || both[1].is_refused ? 400 : 503, c->code, wrong, coord_missing_text(c, NULL));
         else if ((wrong = awaited(c, both)))
             coord_error(c, 503, wrong, "ask again");
         else
             host = first_asked(both)->owner;
     }
-    fan_end(&f);
+    coord_gather_end(&f);
     if (host)
         *body = derivation_of_both(c, both, host);
-    c->lacks.n = 0;
+    c->missing.n = 0;
     return host;
 }
 
-const char *comparison_servers(const struct coord_call *c, const struct node *keeper, struct slice derived)
+const char *coord_comparison_servers(const struct coord_call *c, const struct node *keeper, struct slice derived)
 {
     json_t *p = parameters_of(derived);
     const char *said = NULL, *of[SIDES] = {server_of(p, 0), server_of(p, 1)};

@@ -9,17 +9,17 @@
 #define COMPARISON_OUTPUT "weft.critical-path-comparison"
 
 /* Answers the tree of a comparison over several servers. False: it is none, and nothing was sent. */
-bool comparison_tree(struct coord_call *);
+bool coord_comparison_tree(struct coord_call *);
 /* Returns whether the request compares paths of several servers. */
-bool comparison_is_asked(const struct coord_call *);
+bool coord_comparison_is_asked(const struct coord_call *);
 /* Returns the server that keeps the derived output, and the body for it. NULL: an error was sent. */
-struct node *comparison_derived(struct coord_call *, const char **body);
+struct node *coord_comparison_derived(struct coord_call *, const char **body);
 /* Returns the servers of a derived comparison's paths, "a as web, b as db"; NULL: one server. */
-const char *comparison_servers(const struct coord_call *, const struct node *keeper, struct slice derived);
+const char *coord_comparison_servers(const struct coord_call *, const struct node *keeper, struct slice derived);
 
 /* outputs.c: returns the owner of the entry that a question names; NULL: none known. */
-struct node *question_owner(struct coord_call *, json_t *question, int64_t *own);
+struct node *coord_question_owner(struct coord_call *, json_t *question, int64_t *own);
 /* Returns whether the question names the thread's host. Without it, a number may fit threads of several machines. */
-bool question_names_host(json_t *question);
+bool coord_question_names_host(json_t *question);
 
 #endif

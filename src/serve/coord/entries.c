@@ -3,39 +3,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coord/pieces.h"
+#include "coord/rotation.h"
 
 enum { MAX_ITEMS = 1 << 20 };
 
 int64_t coord_id(struct coord_call *c, const struct node *n, int64_t own)
 {
-    const struct piece_group *g = piece_group_of(c, n);
+    const struct coord_virtual_node *g = coord_rotation_of(c, n);
     if (own < 0)
         return own;
     if (g)
-        return coord_id_of(c->c->ids, node_key(c, &g->self), piece_key(c, n, own), false);
-    return coord_id_of(c->c->ids, node_key(c, n), own, atomic_load(&n->numbers_anew));
+        return coord_id_of(c->c->ids, coord_node_key(c, &g->self), coord_piece_key(c, n, own), false);
+    return coord_id_of(c->c->ids, coord_node_key(c, n), own, atomic_load(&n->numbers_anew));
 }
 
-uint64_t node_key(const struct coord_call *c, const struct node *n)
+uint64_t coord_node_key(const struct coord_call *c, const struct node *n)
 {
     return n->number == SIZE_MAX ? atomic_load(&n->key) : c->keys[n->number];
 }
 
-bool node_is_same(const struct coord_call *c, const struct node *n)
+bool coord_node_is_same(const struct coord_call *c, const struct node *n)
 {
     return c->keys[n->number] == atomic_load(&n->key);
 }
 
-void put_slice_key(struct json *j, struct slice key)
-{
-    json_before_value(j);
-    text_put(j->out, key.at, key.n);
-    text_putc(j->out, ':');
-    j->key_pending = true;
-}
-
-void put_with_ids(
+void coord_put_with_ids(
     struct coord_call *c, struct json *j, const struct node *n, struct slice object, const char *const *ids)
 {
     struct slice_walk w = slice_members(object);
@@ -45,24 +37,24 @@ void put_with_ids(
         bool is_id = false;
         for (const char *const *k = ids; *k && !is_id; k++)
             is_id = slice_equals(key, *k) && slice_integer(value, &own);
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (is_id)
             json_i64(j, coord_id(c, n, own));
-        else if (!put_times(c, j, n, object, key, value))
-            put_slice(j, value);
+        else if (!coord_put_times(c, j, n, object, key, value))
+            slice_put(j, value);
     }
     json_end_object(j);
 }
 
-const char *body_of(struct coord_call *c, const struct node *n, json_t *p)
+const char *coord_body_of(struct coord_call *c, const struct node *n, json_t *p)
 {
     json_t *body = json_object();
-    times_ask(c, n, p);
+    coord_times_ask(c, n, p);
     json_object_set(body, "parameters", p);
-    return body_text(c->q->arena, body);
+    return coord_body_text(c->q->arena, body);
 }
 
-const char *body_with(
+const char *coord_body_with(
     struct coord_call *c, const struct node *n, const char *key, json_t *value, const char *key2, json_t *value2)
 {
     json_t *p = json_copy(c->parameters);
@@ -70,7 +62,7 @@ const char *body_with(
         json_object_set(p, key, value);
     if (key2)
         json_object_set(p, key2, value2);
-    const char *body = body_of(c, n, p);
+    const char *body = coord_body_of(c, n, p);
     json_decref(p);
     return body;
 }
@@ -80,9 +72,10 @@ const char *body_with(
 /* Returns whether the member has the entry of an id, which belongs to its server or to its server's group. */
 static bool has_entry(struct coord_call *c, const struct node *n, uint64_t server, int64_t given, int64_t *own)
 {
-    const struct piece_group *g = piece_group_of(c, n);
+    const struct coord_virtual_node *g = coord_rotation_of(c, n);
     *own = given;
-    return g ? node_key(c, &g->self) == server && piece_own(c, n, given, own) : node_key(c, n) == server;
+    return g ? coord_node_key(c, &g->self) == server && coord_piece_own(c, n, given, own)
+             : coord_node_key(c, n) == server;
 }
 
 /* Reads the requested time; false: there is none. */
@@ -93,7 +86,7 @@ static bool time_meant(struct coord_call *c, int64_t *t)
         coord_integer(json_object_get(c->parameters, "begin"), t);
 }
 
-struct node *entry_owner(struct coord_call *c, int64_t id, int64_t *own)
+struct node *coord_entry_owner(struct coord_call *c, int64_t id, int64_t *own)
 {
     struct node *best = NULL;
     struct time_range of_best = {0};
@@ -104,12 +97,12 @@ struct node *entry_owner(struct coord_call *c, int64_t id, int64_t *own)
         return NULL;
     for (size_t i = 0; i < c->n_members; i++) {
         struct node *n = c->members[i];
-        struct time_range r = n->group ? member_range(c, n) : (struct time_range){0};
+        struct time_range r = n->rotation ? coord_member_range(c, n) : (struct time_range){0};
         if (!has_entry(c, n, server, given, &its))
             continue;
         /* Best piece: of those that begin by then, the latest; of those that begin later, the first. */
-        bool better = !best || (node_is_away(best) && !node_is_away(n));
-        if (best && timed && node_is_away(best) == node_is_away(n))
+        bool better = !best || (coord_node_is_away(best) && !coord_node_is_away(n));
+        if (best && timed && coord_node_is_away(best) == coord_node_is_away(n))
             better = r.begin <= t ? of_best.begin > t || r.begin > of_best.begin : r.begin < of_best.begin;
         if (!better)
             continue;
@@ -120,7 +113,7 @@ struct node *entry_owner(struct coord_call *c, int64_t id, int64_t *own)
     return best;
 }
 
-static void learn_entries(struct coord_call *c, const struct fan_part *p)
+static void learn_entries(struct coord_call *c, const struct coord_answer *p)
 {
     struct slice_walk w = slice_items(slice_get(p->model, "entries"));
     int64_t own;
@@ -129,33 +122,33 @@ static void learn_entries(struct coord_call *c, const struct fan_part *p)
             coord_id(c, p->node, own);
 }
 
-bool trees_ask(struct fan *f, struct coord_call *c)
+bool coord_trees_ask(struct coord_gather *f, struct coord_call *c)
 {
-    const char *path = path_asked(c), *slash = strrchr(path, '/');
+    const char *path = coord_path_asked(c), *slash = strrchr(path, '/');
     path = arena_printf(c->q->arena, "%.*s/tree", (int)(slash - path), path);
-    fan_begin(f, c, c->n_members);
+    coord_gather_begin(f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(f, c->members[i], "POST", path, "{\"parameters\":{}}");
-    if (!fan_wait(f))
+        coord_gather_ask(f, c->members[i], "POST", path, "{\"parameters\":{}}");
+    if (!coord_gather_wait(f))
         return false;
     for (size_t i = 0; i < f->n; i++)
-        f->parts[i].model = f->parts[i].fate == PART_GOOD ? slice_get(f->parts[i].root, "model") : (struct slice){0};
-    pieces_fold_tree(f);
+        f->parts[i].model = f->parts[i].fate == COORD_GOOD ? slice_get(f->parts[i].root, "model") : (struct slice){0};
+    coord_rotation_fold_tree(f);
     return true;
 }
 
 /* Learns the ids of the output's trees, so that ids from before a restart are known again. */
 static void learn_trees(struct coord_call *c)
 {
-    struct fan f;
-    if (trees_ask(&f, c)) {
+    struct coord_gather f;
+    if (coord_trees_ask(&f, c)) {
         for (size_t i = 0; i < f.n; i++) {
             learn_entries(c, &f.parts[i]);
-            if (f.parts[i].fate == PART_REFUSED)
-                piece_note_known(c, f.parts[i].node); /* server has no entries */
+            if (f.parts[i].fate == COORD_REFUSED)
+                coord_piece_note_known(c, f.parts[i].node); /* server has no entries */
         }
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
 static bool is_known(struct coord_call *c, int64_t id)
@@ -167,14 +160,14 @@ static bool is_known(struct coord_call *c, int64_t id)
     /* Keys of pieces' entries are known from their trees only. */
     bool known = true;
     for (size_t i = 0; i < c->n_members && known; i++) {
-        const struct piece_group *g = piece_group_of(c, c->members[i]);
-        known = !g || node_key(c, &g->self) != server || node_is_away(c->members[i]) ||
-            piece_is_known(c, c->members[i]);
+        const struct coord_virtual_node *g = coord_rotation_of(c, c->members[i]);
+        known = !g || coord_node_key(c, &g->self) != server || coord_node_is_away(c->members[i]) ||
+            coord_piece_is_known(c, c->members[i]);
     }
     return known;
 }
 
-const char *items_split(struct coord_call *c, struct items *out)
+const char *coord_items_split(struct coord_call *c, struct items *out)
 {
     json_t *list = json_object_get(c->parameters, "requested_items"), *item;
     size_t i;

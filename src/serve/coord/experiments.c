@@ -22,14 +22,14 @@ struct versions {
     VEC(struct seen) v;
 };
 
-struct versions *versions_new(void)
+struct versions *coord_versions_new(void)
 {
     struct versions *v = mem_zalloc(sizeof *v);
     pthread_mutex_init(&v->lock, NULL);
     return v;
 }
 
-void versions_free(struct versions *v)
+void coord_versions_free(struct versions *v)
 {
     if (!v)
         return;
@@ -74,7 +74,7 @@ static void note_name(struct versions *v, const char *uuid, const char *name)
     pthread_mutex_unlock(&v->lock);
 }
 
-void experiment_mean(struct coord_call *c, const char *uuid, uint64_t traces)
+void coord_experiment_note_traces(struct coord_call *c, const char *uuid, uint64_t traces)
 {
     struct versions *v = c->c->versions;
     pthread_mutex_lock(&v->lock);
@@ -82,7 +82,7 @@ void experiment_mean(struct coord_call *c, const char *uuid, uint64_t traces)
     pthread_mutex_unlock(&v->lock);
 }
 
-uint64_t experiment_meant(struct coord_call *c, const char *uuid)
+uint64_t coord_experiment_traces(struct coord_call *c, const char *uuid)
 {
     struct versions *v = c->c->versions;
     pthread_mutex_lock(&v->lock);
@@ -109,14 +109,15 @@ static int64_t integer_in(struct slice object, const char *key)
     return slice_integer(slice_get(object, key), &v) ? v : 0;
 }
 
-void server_note_range(struct coord_call *c, const struct node *n, struct slice experiment)
+void coord_note_range(struct coord_call *c, const struct node *n, struct slice experiment)
 {
     int64_t begin = integer_in(experiment, "start"), end = integer_in(experiment, "end");
     if (begin || end)
-        note_range(c->c->versions, c->arg[0], n, (struct time_range){time_shown(n, begin), time_shown(n, end)});
+        note_range(
+            c->c->versions, c->arg[0], n, (struct time_range){coord_time_shown(n, begin), coord_time_shown(n, end)});
 }
 
-struct time_range member_range(struct coord_call *c, const struct node *n)
+struct time_range coord_member_range(struct coord_call *c, const struct node *n)
 {
     struct versions *v = c->c->versions;
     pthread_mutex_lock(&v->lock);
@@ -135,8 +136,8 @@ static void put_figures(struct coord_call *c, struct json *j, const struct joine
                 n = integer_in(x->of[i], "nbEvents");
         if (!x->of[i].at || (!b && !e))
             continue;
-        b = time_shown(x->node[i], b);
-        e = time_shown(x->node[i], e);
+        b = coord_time_shown(x->node[i], b);
+        e = coord_time_shown(x->node[i], e);
         note_range(c->c->versions, uuid, x->node[i], (struct time_range){b, e});
         begin = !end || b < begin ? b : begin;
         end = !end || e > end ? e : end;
@@ -203,7 +204,7 @@ static void put_problem(struct coord_call *c, struct json *j, const struct joine
         json_kv_string(j, "problem", s);
 }
 
-void experiment_put(struct coord_call *c, struct json *j, const struct joined_experiment *x)
+void coord_experiment_put(struct coord_call *c, struct json *j, const struct joined_experiment *x)
 {
     size_t first = 0;
     uint64_t complete = 0;
@@ -213,9 +214,9 @@ void experiment_put(struct coord_call *c, struct json *j, const struct joined_ex
     note_name(c->c->versions, uuid, slice_string(slice_get(x->of[first], "name"), c->q->arena));
     json_begin_object(j);
     json_key(j, "name");
-    put_slice(j, slice_get(x->of[first], "name"));
+    slice_put(j, slice_get(x->of[first], "name"));
     json_key(j, "UUID");
-    put_slice(j, slice_get(x->of[first], "UUID"));
+    slice_put(j, slice_get(x->of[first], "UUID"));
     put_figures(c, j, x, uuid);
     json_kv_string(j, "indexingStatus", status_of(x));
     if (has_versions(x))
@@ -224,16 +225,16 @@ void experiment_put(struct coord_call *c, struct json *j, const struct joined_ex
     json_key(j, "traces");
     json_begin_array(j);
     for (size_t i = 0; i < x->n; i++) {
-        put_traces(c, j, x->node[i], slice_get(x->of[i], "traces"));
-        complete += x->of[i].at ? coord_lacks_there(c, x->node[i], x->of[i]) : 0;
+        coord_put_traces(c, j, x->node[i], slice_get(x->of[i], "traces"));
+        complete += x->of[i].at ? coord_note_reported(c, x->node[i], x->of[i]) : 0;
     }
     json_end_array(j);
-    if (c->lacks.n)
-        put_hosts(c, j, complete);
+    if (c->missing.n)
+        coord_put_hosts(c, j, complete);
     json_end_object(j);
 }
 
-bool experiment_is(struct slice x)
+bool coord_experiment_is(struct slice x)
 {
     return slice_is(slice_get(x, "UUID"), '"') && slice_is(slice_get(x, "name"), '"') &&
         slice_get(x, "UUID").n < UUID_TEXT + 8;
@@ -261,68 +262,68 @@ static void take_experiment(struct experiments_all *all, struct node *n, size_t 
     all->v.v[i].node[at] = n;
 }
 
-void experiments_ask(struct coord_call *c, struct fan *f)
+void coord_experiments_ask(struct coord_call *c, struct coord_gather *f)
 {
-    fan_begin(f, c, c->n_servers);
+    coord_gather_begin(f, c, c->n_servers);
     for (size_t i = 0; i < c->n_servers; i++)
-        fan_ask(f, c->servers[i], "GET", "/experiments", NULL);
+        coord_gather_ask(f, c->servers[i], "GET", "/experiments", NULL);
 }
 
-void experiments_take(struct fan *f, struct experiments_all *all)
+void coord_experiments_take(struct coord_gather *f, struct experiments_all *all)
 {
     for (size_t i = 0; i < f->n; i++) {
-        struct fan_part *p = &f->parts[i];
-        if (p->fate == PART_REFUSED)
-            part_spoil(f, p, arena_printf(all->a, "status %d", p->fetch.status));
-        if (p->fate == PART_GOOD && !slice_is(p->root, '['))
-            part_spoil(f, p, "its list of experiments is none");
-        if (p->fate != PART_GOOD)
+        struct coord_answer *p = &f->parts[i];
+        if (p->fate == COORD_REFUSED)
+            coord_answer_spoil(f, p, arena_printf(all->a, "status %d", p->fetch.status));
+        if (p->fate == COORD_GOOD && !slice_is(p->root, '['))
+            coord_answer_spoil(f, p, "its list of experiments is none");
+        if (p->fate != COORD_GOOD)
             continue;
-        node_note_experiments(p->node, p->root);
+        coord_node_note_experiments(p->node, p->root);
         struct slice_walk w = slice_items(p->root);
         for (struct slice x; slice_next(&w, &x);)
-            if (experiment_is(x))
+            if (coord_experiment_is(x))
                 take_experiment(all, p->node, i, x);
     }
 }
 
 void coord_experiments_list(struct coord_call *c)
 {
-    struct fan f;
+    struct coord_gather f;
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     struct experiments_all all = {.a = c->q->arena, .servers = c->n_servers};
-    experiments_ask(c, &f);
-    if (fan_wait(&f)) {
-        experiments_take(&f, &all);
+    coord_experiments_ask(c, &f);
+    if (coord_gather_wait(&f)) {
+        coord_experiments_take(&f, &all);
         json_begin_array(&j);
         for (size_t i = 0; i < all.v.n; i++) {
             /* Missing sources: per experiment in the list; those of the list itself in a header. */
             struct coord_call one = *c;
-            memset(&one.lacks, 0, sizeof one.lacks);
-            experiment_put(&one, &j, &all.v.v[i]);
-            vec_free(&one.lacks);
+            memset(&one.missing, 0, sizeof one.missing);
+            coord_experiment_put(&one, &j, &all.v.v[i]);
+            vec_free(&one.missing);
         }
         json_end_array(&j);
         coord_warn(c);
         coord_reply(c, 200, &t);
     }
     vec_free(&all.v);
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
 /* ---- members ---- */
 
 static void refresh(struct coord_call *c)
 {
-    struct fan f;
+    struct coord_gather f;
     struct experiments_all all = {.a = c->q->arena, .servers = c->n_servers};
-    experiments_ask(c, &f);
-    if (fan_wait(&f))
-        experiments_take(&f, &all);
+    coord_experiments_ask(c, &f);
+    if (coord_gather_wait(&f))
+        coord_experiments_take(&f, &all);
     vec_free(&all.v);
-    fan_end(&f);
-    c->lacks.n = 0;
+    coord_gather_end(&f);
+    c->missing.n = 0;
 }
 
 /* Collects servers that have the experiment, and those that never reported. Returns the number of those that have
@@ -332,7 +333,7 @@ static size_t collect(struct coord_call *c, const char *uuid)
     size_t have = 0;
     c->n_members = 0;
     for (size_t i = 0; i < c->n_servers; i++) {
-        int has = node_has(c->servers[i], uuid);
+        int has = coord_node_has(c->servers[i], uuid);
         have += has > 0;
         if (has)
             c->members[c->n_members++] = c->servers[i];
@@ -340,15 +341,15 @@ static size_t collect(struct coord_call *c, const char *uuid)
     return have;
 }
 
-bool members_find(struct coord_call *c, const char *uuid)
+bool coord_members_find(struct coord_call *c, const char *uuid)
 {
     c->members = arena_new(c->q->arena, struct node *, c->n_servers + 1);
     if (!collect(c, uuid)) {
         refresh(c);
         if (!collect(c, uuid)) {
             for (size_t i = 0; i < c->n_members; i++)
-                coord_lacks(c, c->members[i], node_why(c->members[i], c->q->arena));
-            coord_error(c, 404, "No such trace", coord_missing(c, NULL));
+                coord_note_missing(c, c->members[i], coord_node_why(c->members[i], c->q->arena));
+            coord_error(c, 404, "No such trace", coord_missing_text(c, NULL));
             return false;
         }
     }
@@ -361,7 +362,7 @@ bool members_find(struct coord_call *c, const char *uuid)
 
 /* ---- single experiments ---- */
 
-void experiment_send_joined(struct coord_call *c, struct fan *f)
+void coord_experiment_send(struct coord_call *c, struct coord_gather *f)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
@@ -369,20 +370,20 @@ void experiment_send_joined(struct coord_call *c, struct fan *f)
         arena_new(c->q->arena, struct slice, f->n + 1), arena_new(c->q->arena, struct node *, f->n + 1), f->n};
     bool some = false;
     for (size_t i = 0; i < f->n; i++) {
-        struct fan_part *p = &f->parts[i];
+        struct coord_answer *p = &f->parts[i];
         x.node[i] = p->node;
-        if (p->fate == PART_GOOD && !experiment_is(p->root))
-            part_spoil(f, p, "its experiment is none");
-        if (p->fate == PART_REFUSED && p->fetch.status != 404)
-            coord_lacks(c, p->node, arena_printf(c->q->arena, "status %d", p->fetch.status));
-        x.of[i] = p->fate == PART_GOOD ? p->root : (struct slice){0};
+        if (p->fate == COORD_GOOD && !coord_experiment_is(p->root))
+            coord_answer_spoil(f, p, "its experiment is none");
+        if (p->fate == COORD_REFUSED && p->fetch.status != 404)
+            coord_note_missing(c, p->node, arena_printf(c->q->arena, "status %d", p->fetch.status));
+        x.of[i] = p->fate == COORD_GOOD ? p->root : (struct slice){0};
         some |= x.of[i].at != NULL;
     }
     if (!some) {
-        fan_refuse(f);
+        coord_gather_refuse(f);
         return;
     }
-    experiment_put(c, &j, &x);
+    coord_experiment_put(c, &j, &x);
     coord_reply(c, 200, &t);
 }
 
@@ -396,29 +397,29 @@ static const char *noted_name(struct coord_call *c)
     return name;
 }
 
-const char *experiment_name(struct coord_call *c)
+const char *coord_experiment_name(struct coord_call *c)
 {
-    struct fan f;
+    struct coord_gather f;
     const char *name = noted_name(c);
     if (name)
         return name;
-    const char *path = arena_printf(c->q->arena, "/experiments/%s", path_part(c->q->arena, c->arg[0]));
-    fan_begin(&f, c, c->n_members);
+    const char *path = arena_printf(c->q->arena, "/experiments/%s", coord_path_part(c->q->arena, c->arg[0]));
+    coord_gather_begin(&f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(&f, c->members[i], "GET", path, NULL);
-    if (fan_wait(&f))
+        coord_gather_ask(&f, c->members[i], "GET", path, NULL);
+    if (coord_gather_wait(&f))
         for (size_t i = 0; i < f.n; i++)
-            if (f.parts[i].fate == PART_GOOD && experiment_is(f.parts[i].root))
+            if (f.parts[i].fate == COORD_GOOD && coord_experiment_is(f.parts[i].root))
                 note_name(c->c->versions, c->arg[0], slice_string(slice_get(f.parts[i].root, "name"), c->q->arena));
-    fan_end(&f);
+    coord_gather_end(&f);
     return noted_name(c);
 }
 
-struct time_range experiment_range(struct coord_call *c)
+struct time_range coord_experiment_range(struct coord_call *c)
 {
     struct time_range r = {0};
     for (size_t i = 0; i < c->n_members; i++) {
-        struct time_range its = member_range(c, c->members[i]);
+        struct time_range its = coord_member_range(c, c->members[i]);
         if (its.begin >= its.end)
             continue;
         r.begin = !r.end || its.begin < r.begin ? its.begin : r.begin;
@@ -429,22 +430,23 @@ struct time_range experiment_range(struct coord_call *c)
 
 static void pass_to_members(struct coord_call *c, const char *method, bool ends)
 {
-    struct fan f;
-    if (!members_find(c, c->arg[0]))
+    struct coord_gather f;
+    if (!coord_members_find(c, c->arg[0]))
         return;
-    const char *path = path_asked(c);
-    fan_begin(&f, c, c->n_members);
+    const char *path = coord_path_asked(c);
+    coord_gather_begin(&f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(&f, c->members[i], method, path, NULL);
-    if (fan_wait(&f)) {
+        coord_gather_ask(&f, c->members[i], method, path, NULL);
+    if (coord_gather_wait(&f)) {
         for (size_t i = 0; i < f.n; i++)
-            if (f.parts[i].fate == PART_REFUSED ? f.parts[i].fetch.status == 404 : ends && f.parts[i].fate == PART_GOOD)
-                node_note_experiment(f.parts[i].node, c->arg[0], false);
+            if (f.parts[i].fate == COORD_REFUSED ? f.parts[i].fetch.status == 404
+                                                 : ends && f.parts[i].fate == COORD_GOOD)
+                coord_node_note_experiment(f.parts[i].node, c->arg[0], false);
         if (ends)
-            experiment_mean(c, c->arg[0], 0);
-        experiment_send_joined(c, &f);
+            coord_experiment_note_traces(c, c->arg[0], 0);
+        coord_experiment_send(c, &f);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
 void coord_experiments_get(struct coord_call *c)

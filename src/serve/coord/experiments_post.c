@@ -47,7 +47,7 @@ static void conflict(struct coord_call *c, const struct joined_experiment *x)
     json_kv_string(&j, "code", tsp_code_name(TSP_CODE_CONFLICT));
     if (x) {
         json_key(&j, "experiment");
-        experiment_put(c, &j, x);
+        coord_experiment_put(c, &j, x);
     }
     json_end_object(&j);
     coord_reply(c, 409, &t);
@@ -110,12 +110,12 @@ static uint64_t hash_of(const struct own_trace *owners, size_t n)
 /* Returns whether the experiment of a server that answers differs. A server without the experiment does not differ if
  * the experiment was created of the same traces before. That server was away then, or has lost its part; it now gets
  * it. */
-static bool differs_anywhere(struct coord_call *c, const struct fan *f, const struct joined_experiment *x,
+static bool differs_anywhere(struct coord_call *c, const struct coord_gather *f, const struct joined_experiment *x,
     const char *uuid, const struct own_trace *owners, size_t n)
 {
-    bool again = experiment_meant(c, uuid) == hash_of(owners, n), differs = false;
+    bool again = coord_experiment_traces(c, uuid) == hash_of(owners, n), differs = false;
     for (size_t k = 0; k < f->n; k++)
-        if (f->parts[k].fate == PART_GOOD && (x->of[k].at || !again))
+        if (f->parts[k].fate == COORD_GOOD && (x->of[k].at || !again))
             differs |= !has_wanted(c, owners, n, f->parts[k].node, x->of[k]);
     return differs;
 }
@@ -124,13 +124,13 @@ static bool differs_anywhere(struct coord_call *c, const struct fan *f, const st
  * Returns true also if the client is gone: nothing is created then. */
 static bool reply_conflict(struct coord_call *c, const char *name, const struct own_trace *owners, size_t n)
 {
-    struct fan f;
+    struct coord_gather f;
     struct experiments_all all = {.a = c->q->arena, .servers = c->n_servers};
     bool differs = false;
-    experiments_ask(c, &f);
-    bool waits = fan_wait(&f);
+    coord_experiments_ask(c, &f);
+    bool waits = coord_gather_wait(&f);
     if (waits)
-        experiments_take(&f, &all);
+        coord_experiments_take(&f, &all);
     for (size_t i = 0; i < all.v.n && !differs; i++) {
         const struct joined_experiment *x = &all.v.v[i];
         size_t first = 0;
@@ -144,41 +144,42 @@ static bool reply_conflict(struct coord_call *c, const char *name, const struct 
             conflict(c, x);
     }
     vec_free(&all.v);
-    fan_end(&f);
-    c->lacks.n = 0;
+    coord_gather_end(&f);
+    c->missing.n = 0;
     return differs || !waits;
 }
 
 static void make(struct coord_call *c, const struct own_trace *owners, size_t n)
 {
-    struct fan f;
-    const struct fan_part *differs = NULL;
-    fan_begin(&f, c, c->n_servers);
+    struct coord_gather f;
+    const struct coord_answer *differs = NULL;
+    coord_gather_begin(&f, c, c->n_servers);
     for (size_t i = 0; i < c->n_servers; i++) {
         json_t *own = own_list(owners, n, c->servers[i]);
         if (own)
-            fan_ask(&f, c->servers[i], "POST", "/experiments", body_with(c, c->servers[i], "traces", own, NULL, NULL));
+            coord_gather_ask(&f, c->servers[i], "POST", "/experiments",
+                coord_body_with(c, c->servers[i], "traces", own, NULL, NULL));
         json_decref(own);
     }
-    if (fan_wait(&f)) {
+    if (coord_gather_wait(&f)) {
         for (size_t i = 0; i < f.n; i++) {
-            const struct fan_part *p = &f.parts[i];
+            const struct coord_answer *p = &f.parts[i];
             const char *uuid = slice_string(slice_get(p->root, "UUID"), c->q->arena);
-            if (p->fate == PART_GOOD && uuid) {
-                node_note_experiment(p->node, uuid, true);
-                experiment_mean(c, uuid, hash_of(owners, n));
+            if (p->fate == COORD_GOOD && uuid) {
+                coord_node_note_experiment(p->node, uuid, true);
+                coord_experiment_note_traces(c, uuid, hash_of(owners, n));
             }
-            if (p->fate == PART_REFUSED && p->fetch.status == 409)
+            if (p->fate == COORD_REFUSED && p->fetch.status == 409)
                 differs = differs ? differs : p;
         }
         struct slice its = slice_get(differs ? differs->root : (struct slice){0}, "experiment");
         struct joined_experiment x = {&its, (struct node *[]){differs ? differs->node : NULL}, 1};
         if (differs) /* race lost against another client */
-            conflict(c, experiment_is(its) ? &x : NULL);
+            conflict(c, coord_experiment_is(its) ? &x : NULL);
         else
-            experiment_send_joined(c, &f);
+            coord_experiment_send(c, &f);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
 void coord_experiments_post(struct coord_call *c)
@@ -197,14 +198,14 @@ void coord_experiments_post(struct coord_call *c)
         return;
     }
     struct own_trace *owners = arena_new(c->q->arena, struct own_trace, n);
-    if (!traces_owners(c, uuids, n, owners))
+    if (!coord_traces_owners(c, uuids, n, owners))
         return;
     for (size_t i = 0; i < n; i++)
         if (!owners[i].node) {
-            coord_error(c, 404, "No such trace", coord_missing(c, NULL));
+            coord_error(c, 404, "No such trace", coord_missing_text(c, NULL));
             return;
         }
-    c->lacks.n = 0; /* servers without these traces are not missing */
+    c->missing.n = 0; /* servers without these traces are not missing */
     if (!reply_conflict(c, name, owners, n))
         make(c, owners, n);
 }

@@ -37,7 +37,7 @@ static struct node *add(struct coordinator *c, const struct coord_found *f)
     *is = c->o.finder->like;
     is->name = mem_strdup(f->name);
     struct node *n = &c->nodes[number];
-    node_init(n, is, number);
+    coord_node_init(n, is, number);
     n->found = true;
     atomic_store(&n->in_cluster, true);
     n->url = mem_strdup("");
@@ -62,21 +62,21 @@ static void take(struct coordinator *c, struct node *n, const struct coord_found
     }
     pthread_mutex_unlock(&n->lock);
     if (moved || back)
-        node_change(n, NODE_UNKNOWN, true);
+        coord_node_change(n, NODE_UNKNOWN, true);
     if (back)
-        node_tell(c, n, "has joined");
+        coord_node_report(c, n, "has joined");
     if (back &&
         (coord_has_group(&c->o.config->groups, c->o.config->groups.n, f->name) ||
             coord_has_group(&c->o.config->rotations, c->o.config->rotations.n, f->name)))
-        node_tell(c, n, "is called as a group is: give the group another name");
+        coord_node_report(c, n, "is called as a group is: give the group another name");
     if (f->unusable)
-        node_note_away(c, n, f->unusable);
+        coord_node_note_away(c, n, f->unusable);
 }
 
 /* Drops a server and all that is known of it: another one may come later under its name. */
 static void drop(struct coordinator *c, struct node *n)
 {
-    node_tell(c, n, "has left");
+    coord_node_report(c, n, "has left");
     pthread_mutex_lock(&n->lock);
     snprintf(n->why, sizeof n->why, "it has left");
     while (n->experiments.n)
@@ -85,7 +85,7 @@ static void drop(struct coordinator *c, struct node *n)
     n->traces = NULL;
     n->listed = false;
     pthread_mutex_unlock(&n->lock);
-    node_change(n, NODE_GONE, false);
+    coord_node_change(n, NODE_GONE, false);
 }
 
 static int by_text(const void *key, const void *found)
@@ -98,7 +98,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct coord_found *)a)->name, ((const struct coord_found *)b)->name);
 }
 
-void finder_look(struct coordinator *c)
+void coord_finder_look(struct coordinator *c)
 {
     struct arena a = {0};
     struct coord_found *found;

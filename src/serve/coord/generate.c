@@ -19,15 +19,15 @@ static int take_group(struct inventory *v, char *line, uint32_t *group, enum sec
     static const char *const kinds[] = {"hosts", "children", "vars"};
     char *end = strchr(line, ']');
     if (!end)
-        return inventory_wrong(v, "a group is written [NAME]");
+        return coord_inventory_wrong(v, "a group is written [NAME]");
     *end = '\0';
     char *kind = line + 1, *name = strsep(&kind, ":");
     *section = HOSTS;
     while (kind && *section <= VARS && strcmp(kind, kinds[*section]) != 0)
         (*section)++;
     if (*section > VARS)
-        return inventory_wrong(v, "a group is written [NAME], [NAME:children] or [NAME:vars]");
-    return inventory_group(v, name, group);
+        return coord_inventory_wrong(v, "a group is written [NAME], [NAME:children] or [NAME:vars]");
+    return coord_inventory_group(v, name, group);
 }
 
 /* Reads a host: NAME[:PORT] [ansible_host=ADDRESS] [trace_server_port=PORT] [other=…] */
@@ -39,10 +39,10 @@ static int take_host(struct inventory *v, uint32_t group, char *line)
     for (char *word; rest && (word = strsep(&rest, " \t"));) {
         if (!strncmp(word, "ansible_host=", 13))
             address = word + 13;
-        if (!strncmp(word, "trace_server_port=", 18) && inventory_port(v, word + 18, &port))
+        if (!strncmp(word, "trace_server_port=", 18) && coord_inventory_port(v, word + 18, &port))
             return ERR_FORMAT;
     }
-    return inventory_hosts(v, group, name, address, port);
+    return coord_inventory_hosts(v, group, name, address, port);
 }
 
 static int take_var(struct inventory *v, uint32_t group, char *line)
@@ -51,7 +51,7 @@ static int take_var(struct inventory *v, uint32_t group, char *line)
     const char *value = line + strcspn(line, " \t=");
     size_t n = (size_t)(value - line);
     value += strspn(value, " \t=");
-    return n == strlen(name) && !strncmp(line, name, n) ? inventory_port(v, value, &v->groups.v[group].port) : 0;
+    return n == strlen(name) && !strncmp(line, name, n) ? coord_inventory_port(v, value, &v->groups.v[group].port) : 0;
 }
 
 static int take_line(struct inventory *v, char *line, uint32_t *group, enum section *section)
@@ -62,7 +62,7 @@ static int take_line(struct inventory *v, char *line, uint32_t *group, enum sect
         line[--n] = '\0';
     return !*line              ? 0
         : *line == '['         ? take_group(v, line, group, section)
-        : *section == CHILDREN ? inventory_child(v, *group, line)
+        : *section == CHILDREN ? coord_inventory_child(v, *group, line)
         : *section == VARS     ? take_var(v, *group, line)
                                : take_host(v, *group, line);
 }
@@ -73,7 +73,7 @@ static int read_lines(struct inventory *v, char *text)
     uint32_t group;
     v->column = 0;
     v->line = 1;
-    int rc = inventory_group(v, "ungrouped", &group);
+    int rc = coord_inventory_group(v, "ungrouped", &group);
     for (; text && !rc; v->line++) {
         char *line = strsep(&text, "\n");
         rc = take_line(v, line, &group, &section);
@@ -125,7 +125,7 @@ static int read_file(struct inventory *v, const char *path)
         return rc;
     char *copy = arena_strndup(&v->arena, text, n);
     free(text);
-    return inventory_is_yaml(copy) ? inventory_read_yaml(v, copy, n) : read_lines(v, copy);
+    return coord_inventory_is_yaml(copy) ? coord_inventory_read_yaml(v, copy, n) : read_lines(v, copy);
 }
 
 int coord_generate(const struct coord_generate *o, struct text *out, struct err *e)
@@ -135,12 +135,12 @@ int coord_generate(const struct coord_generate *o, struct text *out, struct err 
     for (const char *const *path = o->hosts; *path && !rc; path++)
         rc = read_file(&v, *path);
     if (!rc)
-        rc = inventory_choose(&v, o->groups);
+        rc = coord_inventory_choose(&v, o->groups);
     if (!rc && !write_config(o, &v, out)) {
         text_fini(out);
         rc = err_set(e, ERR_NOTFOUND, "%s: no host is in it%s", *o->hosts,
             o->groups ? ", in the groups given" : "; write one on a line, or give an Ansible inventory");
     }
-    inventory_fini(&v);
+    coord_inventory_fini(&v);
     return rc;
 }

@@ -23,20 +23,20 @@ struct group_lines {
 /* Outputs with lines of groups: the first has states, the second has series. */
 enum { OUTPUT_STATES, OUTPUT_SERIES };
 /* Returns the output of the request; -1: neither. */
-int group_output(const struct coord_call *);
+int coord_group_output(const struct coord_call *);
 /* Returns a group's own id in an output: 0 for the group's entry, else for one of its lines. */
-int64_t group_own_id(int output, size_t line);
-const struct coord_group *group_config(const struct coord_call *, size_t group);
-bool group_has(const struct coord_group *, const struct node *machine);
-double machine_weight(const struct node *machine);
+int64_t coord_group_own_id(int output, size_t line);
+const struct coord_group *coord_group_config(const struct coord_call *, size_t group);
+bool coord_group_has(const struct coord_group *, const struct node *machine);
+double coord_machine_weight(const struct node *machine);
 /* Takes the groups' lines from the requested items; `rest` receives the others. */
-void group_lines_asked(struct coord_call *, int output, struct group_lines *, json_t *rest);
+void coord_group_lines_asked(struct coord_call *, int output, struct group_lines *, json_t *rest);
 /* Takes the machines' lines from the servers' answers. */
-void group_lines_take(struct fan *, const char *array, const char *id);
+void coord_group_lines_take(struct coord_gather *, const char *array, const char *id);
 /* Returns whether the machine's line is part of the group's line and has data. */
-bool group_line_counts(const struct coord_call *, const struct machine_line *, const struct group_asked *);
+bool coord_group_line_counts(const struct coord_call *, const struct machine_line *, const struct group_asked *);
 typedef void put_line(struct coord_call *, struct json *, const struct group_asked *);
 /* Adds a part for each group with requested lines. */
-void group_lines_add(struct fan *, const char *array, const char *id, put_line *);
+void coord_group_lines_add(struct coord_gather *, const char *array, const char *id, put_line *);
 
 #endif

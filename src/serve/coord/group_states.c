@@ -25,8 +25,8 @@ static void next_state(struct states *s)
     while (s->some &&
         (!slice_integer(slice_get(s->at, "start"), &s->begin) || !slice_integer(slice_get(s->at, "end"), &s->end)));
     if (s->some) {
-        s->begin = time_shown(s->machine, s->begin);
-        s->end = time_shown(s->machine, s->end);
+        s->begin = coord_time_shown(s->machine, s->begin);
+        s->end = coord_time_shown(s->machine, s->end);
     }
 }
 
@@ -80,7 +80,7 @@ static size_t looks_at(struct states *s, size_t n, int64_t t, struct look look[M
             continue;
         if (k == looks)
             look[looks++] = (struct look){.style = style};
-        look[k].weight += machine_weight(s[i].machine);
+        look[k].weight += coord_machine_weight(s[i].machine);
         look[k].machines++;
     }
     return looks;
@@ -110,7 +110,7 @@ static size_t states_begin(const struct coord_call *c, const struct group_asked 
     struct states *s = arena_new(c->q->arena, struct states, lines->n + 1);
     size_t n = 0;
     for (size_t i = 0; i < lines->n; i++) {
-        if (!group_line_counts(c, &lines->v[i], a))
+        if (!coord_group_line_counts(c, &lines->v[i], a))
             continue;
         struct slice states = slice_get(lines->v[i].row, "states");
         s[n] = (struct states){.machine = lines->v[i].machine, .w = slice_items(states)};
@@ -128,7 +128,7 @@ static void put_state(struct json *j, int64_t begin, int64_t end, struct slice s
     json_kv_i64(j, "start", begin);
     json_kv_i64(j, "end", end);
     json_key(j, "style");
-    put_slice(j, style);
+    slice_put(j, style);
     json_end_object(j);
 }
 
@@ -138,9 +138,9 @@ static void put_dominant(struct coord_call *c, struct json *j, const struct grou
     struct slice now = {0};
     int64_t begin = 0, last = INT64_MIN;
     size_t samples, n = states_begin(c, a, &s);
-    const int64_t *times = samples_asked(c, &samples);
+    const int64_t *times = coord_samples(c, &samples);
     json_begin_object(j);
-    json_kv_i64(j, "entryId", group_own_id(OUTPUT_STATES, 1 + a->what));
+    json_kv_i64(j, "entryId", coord_group_own_id(OUTPUT_STATES, 1 + a->what));
     json_key(j, "states");
     json_begin_array(j);
     for (size_t i = 0; i < samples; i++) {
@@ -160,23 +160,23 @@ static void put_dominant(struct coord_call *c, struct json *j, const struct grou
     json_end_object(j);
 }
 
-void groups_add_states(struct fan *f)
+void coord_groups_add_states(struct coord_gather *f)
 {
     if (f->call->lines)
-        group_lines_add(f, "rows", "entryId", put_dominant);
+        coord_group_lines_add(f, "rows", "entryId", put_dominant);
 }
 
 /* ---- tooltips: parts of a state ---- */
 
-bool groups_point(struct coord_call *c)
+bool coord_groups_point(struct coord_call *c)
 {
     struct group_lines lines = {0};
     const json_t *element = json_object_get(c->parameters, "requested_element");
     int64_t t;
-    if (group_output(c) != OUTPUT_STATES)
+    if (coord_group_output(c) != OUTPUT_STATES)
         return false;
     json_t *rest = json_array();
-    group_lines_asked(c, OUTPUT_STATES, &lines, rest);
+    coord_group_lines_asked(c, OUTPUT_STATES, &lines, rest);
     json_decref(rest);
     if (!lines.n_asked ||
         (!coord_integer(json_array_get(json_object_get(c->parameters, "requested_times"), 0), &t) &&
@@ -201,10 +201,10 @@ static void put_look(struct coord_call *c, struct json *j, const struct look *l)
 /* Returns why a machine shows nothing: the reason it is missing, or that it has no data for that time. */
 static const char *why_silent(const struct coord_call *c, const struct node *machine)
 {
-    for (size_t i = 0; i < c->lacks.n; i++) {
-        const struct node *lacks = c->lacks.v[i].server;
-        if (lacks && (lacks == machine || (lacks->group && &lacks->group->self == machine)))
-            return c->lacks.v[i].why;
+    for (size_t i = 0; i < c->missing.n; i++) {
+        const struct node *missing = c->missing.v[i].server;
+        if (missing && (missing == machine || (missing->rotation && &missing->rotation->self == machine)))
+            return c->missing.v[i].why;
     }
     return "shows nothing then";
 }
@@ -225,11 +225,11 @@ static void put_machines(
     const char *without = NULL;
     size_t all = 0, counted = 0;
     for (size_t i = 0; i < c->n_members; i++) {
-        const struct node *machine = c->members[i]->group ? &c->members[i]->group->self : c->members[i];
+        const struct node *machine = c->members[i]->rotation ? &c->members[i]->rotation->self : c->members[i];
         bool again = false;
-        for (size_t k = 0; k < i && c->members[i]->group && !again; k++)
-            again = c->members[k]->group == c->members[i]->group;
-        if (again || !group_has(group_config(c, a->group), machine))
+        for (size_t k = 0; k < i && c->members[i]->rotation && !again; k++)
+            again = c->members[k]->rotation == c->members[i]->rotation;
+        if (again || !coord_group_has(coord_group_config(c, a->group), machine))
             continue;
         all++;
         if (shows_something(s, n, machine, t)) {
@@ -244,14 +244,14 @@ static void put_machines(
         json_kv_string(j, "Without", without);
 }
 
-void groups_put_tips(struct fan *f, struct json *j)
+void coord_groups_put_tips(struct coord_gather *f, struct json *j)
 {
     struct coord_call *c = f->call;
     struct look look[MOST_LOOKS];
     struct states *s;
     size_t samples;
-    const int64_t *times = samples_asked(c, &samples);
-    group_lines_take(f, "rows", "entryId");
+    const int64_t *times = coord_samples(c, &samples);
+    coord_group_lines_take(f, "rows", "entryId");
     size_t n = states_begin(c, &c->lines->asked[0], &s), looks = samples ? looks_at(s, n, times[0], look) : 0;
     json_begin_object(j);
     for (; looks; looks--) {

@@ -21,20 +21,20 @@ static const struct output {
     {"weft.summary.cpu", {{"minimum", "Minimum"}, {"mean", "Mean"}, {"maximum", "Maximum"}}}};
 enum { LEAST, MEAN, MOST };
 
-int group_output(const struct coord_call *c)
+int coord_group_output(const struct coord_call *c)
 {
-    for (int i = 0; i < OUTPUTS && c->c->n_machine_groups; i++)
+    for (int i = 0; i < OUTPUTS && c->c->n_groups; i++)
         if (c->arg[1] && !strcmp(c->arg[1], outputs[i].id))
             return i;
     return -1;
 }
 
-int64_t group_own_id(int output, size_t line)
+int64_t coord_group_own_id(int output, size_t line)
 {
     return output * (MOST_LINES + 1) + (int64_t)line;
 }
 
-bool group_has(const struct coord_group *g, const struct node *machine)
+bool coord_group_has(const struct coord_group *g, const struct node *machine)
 {
     bool in = false;
     for (size_t i = 0; i < g->members.n && !in; i++)
@@ -43,12 +43,12 @@ bool group_has(const struct coord_group *g, const struct node *machine)
     return in;
 }
 
-const struct coord_group *group_config(const struct coord_call *c, size_t group)
+const struct coord_group *coord_group_config(const struct coord_call *c, size_t group)
 {
     return &c->c->o.config->groups.v[group];
 }
 
-double machine_weight(const struct node *machine)
+double coord_machine_weight(const struct node *machine)
 {
     return machine->is->weight > 0 ? machine->is->weight : 1;
 }
@@ -60,15 +60,16 @@ static size_t line_of(int output, struct slice entry)
     size_t i = 0;
     if (!slice_integer(slice_get(entry, "parentId"), &parent) || parent < 0)
         return MOST_LINES;
-    while (i < MOST_LINES && (!outputs[output].lines[i].key || !merge_has_key(entry, outputs[output].lines[i].key)))
+    while (
+        i < MOST_LINES && (!outputs[output].lines[i].key || !coord_merge_has_key(entry, outputs[output].lines[i].key)))
         i++;
     return i;
 }
 
-static void add_part(struct fan *f, struct node *node, struct text *t)
+static void add_part(struct coord_gather *f, struct node *node, struct text *t)
 {
-    f->parts[f->n++] = (struct fan_part){.node = node,
-        .fate = PART_GOOD,
+    f->parts[f->n++] = (struct coord_answer){.node = node,
+        .fate = COORD_GOOD,
         .settled = true,
         .model = {arena_strndup(f->call->q->arena, t->v, t->n), t->n}};
     text_fini(t);
@@ -89,8 +90,8 @@ static void take_entry(struct entries *e, const struct node *n, struct slice ent
     struct slice_walk w = slice_items(rows);
     int64_t begin, end, count;
     if (slice_integer(slice_get(entry, "start"), &begin) && slice_integer(slice_get(entry, "end"), &end)) {
-        begin = time_shown(n, begin);
-        end = time_shown(n, end);
+        begin = coord_time_shown(n, begin);
+        end = coord_time_shown(n, end);
         e->begin = !e->timed || begin < e->begin ? begin : e->begin;
         e->end = !e->timed || end > e->end ? end : e->end;
         e->timed = true;
@@ -116,7 +117,7 @@ static void put_labels(struct json *j, const struct entries *e, struct slice lab
         else if (e->counted)
             json_write_string(j, rows);
         else
-            put_slice(j, label);
+            slice_put(j, label);
     json_end_array(j);
 }
 
@@ -138,7 +139,7 @@ static void put_entry(struct json *j, const struct entries *e, int64_t id, int64
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
         if (slice_equals(key, "metadata"))
             continue;
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (slice_equals(key, "id"))
             json_i64(j, id);
         else if (slice_equals(key, "parentId"))
@@ -150,23 +151,23 @@ static void put_entry(struct json *j, const struct entries *e, int64_t id, int64
         else if (slice_equals(key, "labels"))
             put_labels(j, e, value, name);
         else
-            put_slice(j, value);
+            slice_put(j, value);
     }
     if (e->counted)
         put_rows_number(j, e->rows);
     json_end_object(j);
 }
 
-static void add_tree(struct fan *f, size_t parts, int output, size_t group)
+static void add_tree(struct coord_gather *f, size_t parts, int output, size_t group)
 {
     struct entries root = {0}, line[MOST_LINES] = {0};
     struct slice headers = {0};
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     for (size_t i = 0; i < parts; i++) {
-        const struct fan_part *p = &f->parts[i];
+        const struct coord_answer *p = &f->parts[i];
         struct slice_walk w = slice_items(slice_get(p->model, "entries"));
-        for (struct slice e; group_has(group_config(f->call, group), p->node) && slice_next(&w, &e);) {
+        for (struct slice e; coord_group_has(coord_group_config(f->call, group), p->node) && slice_next(&w, &e);) {
             size_t what = line_of(output, e);
             take_entry(what < MOST_LINES ? &line[what] : &root, p->node, e);
             headers = slice_get(p->model, "headers");
@@ -177,24 +178,24 @@ static void add_tree(struct fan *f, size_t parts, int output, size_t group)
     root.counted = false;
     json_begin_object(&j);
     json_key(&j, "headers");
-    put_slice(&j, headers.at ? headers : (struct slice){"[]", 2});
+    slice_put(&j, headers.at ? headers : (struct slice){"[]", 2});
     json_key(&j, "entries");
     json_begin_array(&j);
-    put_entry(&j, &root, group_own_id(output, 0), -1, group_config(f->call, group)->name);
+    put_entry(&j, &root, coord_group_own_id(output, 0), -1, coord_group_config(f->call, group)->name);
     for (size_t i = 0; i < MOST_LINES; i++)
         if (line[i].first.at)
-            put_entry(
-                &j, &line[i], group_own_id(output, 1 + i), group_own_id(output, 0), outputs[output].lines[i].name);
+            put_entry(&j, &line[i], coord_group_own_id(output, 1 + i), coord_group_own_id(output, 0),
+                outputs[output].lines[i].name);
     json_end_array(&j);
     json_end_object(&j);
-    add_part(f, &f->call->c->machine_groups[group].self, &t);
+    add_part(f, &f->call->c->groups[group].self, &t);
 }
 
-void groups_add_tree(struct fan *f)
+void coord_groups_add_tree(struct coord_gather *f)
 {
-    int output = group_output(f->call);
+    int output = coord_group_output(f->call);
     const size_t parts = f->n;
-    for (size_t g = 0; output >= 0 && g < f->call->c->n_machine_groups; g++)
+    for (size_t g = 0; output >= 0 && g < f->call->c->n_groups; g++)
         add_tree(f, parts, output, g);
 }
 
@@ -204,8 +205,8 @@ void groups_add_tree(struct fan *f)
 static bool find_lines(struct coord_call *c, int output, struct group_lines *lines)
 {
     VEC(struct machine_line) found = {0};
-    struct fan f;
-    bool good = trees_ask(&f, c);
+    struct coord_gather f;
+    bool good = coord_trees_ask(&f, c);
     for (size_t i = 0; good && i < f.n; i++) {
         struct slice_walk w = slice_items(slice_get(f.parts[i].model, "entries"));
         int64_t own;
@@ -217,7 +218,7 @@ static bool find_lines(struct coord_call *c, int output, struct group_lines *lin
                         .id = coord_id(c, f.parts[i].node, own), .what = what, .machine = f.parts[i].node}));
         }
     }
-    fan_end(&f);
+    coord_gather_end(&f);
     lines->v = arena_new(c->q->arena, struct machine_line, found.n + 1);
     if (found.n)
         memcpy(lines->v, found.v, found.n * sizeof *found.v);
@@ -232,37 +233,37 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void group_lines_asked(struct coord_call *c, int output, struct group_lines *lines, json_t *rest)
+void coord_group_lines_asked(struct coord_call *c, int output, struct group_lines *lines, json_t *rest)
 {
     json_t *list = json_object_get(c->parameters, "requested_items"), *item;
     size_t i;
-    for (size_t g = 0; g < c->c->n_machine_groups; g++)
+    for (size_t g = 0; g < c->c->n_groups; g++)
         for (i = 0; i <= MOST_LINES; i++)
-            coord_id(c, &c->c->machine_groups[g].self, group_own_id(output, i)); /* known even without a tree request */
+            coord_id(c, &c->c->groups[g].self, coord_group_own_id(output, i)); /* known even without a tree request */
     lines->asked = arena_new(c->q->arena, struct group_asked, json_array_size(list) + 1);
     json_array_foreach (list, i, item) {
         uint64_t server = 0;
         int64_t own = 0;
         bool is_group = false,
              known = json_is_integer(item) && coord_id_owner(c->c->ids, json_integer_value(item), &server, &own);
-        known = known && own >= 0 && own < group_own_id(OUTPUTS, 0); /* excludes a node with a group's name */
-        for (size_t g = 0; known && g < c->c->n_machine_groups && !is_group; g++) {
-            is_group = node_key(c, &c->c->machine_groups[g].self) == server;
-            if (is_group && own > group_own_id(output, 0) && own <= group_own_id(output, MOST_LINES))
-                lines->asked[lines->n_asked++] = (struct group_asked){g, (size_t)(own - group_own_id(output, 1))};
+        known = known && own >= 0 && own < coord_group_own_id(OUTPUTS, 0); /* excludes a node with a group's name */
+        for (size_t g = 0; known && g < c->c->n_groups && !is_group; g++) {
+            is_group = coord_node_key(c, &c->c->groups[g].self) == server;
+            if (is_group && own > coord_group_own_id(output, 0) && own <= coord_group_own_id(output, MOST_LINES))
+                lines->asked[lines->n_asked++] = (struct group_asked){g, (size_t)(own - coord_group_own_id(output, 1))};
         }
         if (!is_group)
             json_array_append(rest, item);
     }
 }
 
-bool groups_ask(struct coord_call *c)
+bool coord_groups_ask(struct coord_call *c)
 {
-    int output = group_output(c);
+    int output = coord_group_output(c);
     struct group_lines *lines = arena_new(c->q->arena, struct group_lines, 1);
     json_t *items = json_array();
     if (output >= 0)
-        group_lines_asked(c, output, lines, items);
+        coord_group_lines_asked(c, output, lines, items);
     if (!lines->n_asked) {
         json_decref(items);
         return true;
@@ -278,7 +279,8 @@ bool groups_ask(struct coord_call *c)
         const struct machine_line *l = &lines->v[i];
         bool wanted = false;
         for (size_t k = 0; k < lines->n_asked && !wanted; k++)
-            wanted = lines->asked[k].what == l->what && group_has(group_config(c, lines->asked[k].group), l->machine);
+            wanted = lines->asked[k].what == l->what &&
+                coord_group_has(coord_group_config(c, lines->asked[k].group), l->machine);
         if (!wanted || map_find(&given, (uint64_t)l->id))
             continue;
         json_array_append_new(items, json_integer(l->id));
@@ -291,7 +293,7 @@ bool groups_ask(struct coord_call *c)
     return good;
 }
 
-bool groups_hide(const struct coord_call *c, int64_t id)
+bool coord_groups_hide(const struct coord_call *c, int64_t id)
 {
     const struct group_lines *l = c->lines;
     size_t at = l ? search_first(i, 0, l->n_hidden, l->hidden[i] >= id) : 0;
@@ -300,7 +302,7 @@ bool groups_hide(const struct coord_call *c, int64_t id)
 
 /* ---- rows ---- */
 
-void group_lines_take(struct fan *f, const char *array, const char *id)
+void coord_group_lines_take(struct coord_gather *f, const char *array, const char *id)
 {
     struct group_lines *lines = f->call->lines;
     struct map by_id = {0};
@@ -320,16 +322,16 @@ void group_lines_take(struct fan *f, const char *array, const char *id)
     map_fini(&by_id);
 }
 
-bool group_line_counts(const struct coord_call *c, const struct machine_line *l, const struct group_asked *a)
+bool coord_group_line_counts(const struct coord_call *c, const struct machine_line *l, const struct group_asked *a)
 {
-    return l->row.at && l->what == a->what && group_has(group_config(c, a->group), l->machine);
+    return l->row.at && l->what == a->what && coord_group_has(coord_group_config(c, a->group), l->machine);
 }
 
-void group_lines_add(struct fan *f, const char *array, const char *id, put_line *put)
+void coord_group_lines_add(struct coord_gather *f, const char *array, const char *id, put_line *put)
 {
     const struct group_lines *lines = f->call->lines;
-    const size_t groups = f->call->c->n_machine_groups;
-    group_lines_take(f, array, id);
+    const size_t groups = f->call->c->n_groups;
+    coord_group_lines_take(f, array, id);
     for (size_t g = 0; g < groups; g++) {
         struct text t = {.fd = -1};
         struct json j = JSON_TO(&t);
@@ -345,7 +347,7 @@ void group_lines_add(struct fan *f, const char *array, const char *id, put_line 
         json_end_array(&j);
         json_end_object(&j);
         if (some)
-            add_part(f, &f->call->c->machine_groups[g].self, &t);
+            add_part(f, &f->call->c->groups[g].self, &t);
         else
             text_fini(&t);
     }
@@ -366,7 +368,7 @@ static void next_point(const struct coord_call *c, struct machine_curve *s)
     struct slice x;
     s->some = slice_next(&s->x, &x) && slice_next(&s->y, &s->value) && slice_integer(x, &s->at);
     if (s->some)
-        s->at = sample_shown(c, s->machine, s->at);
+        s->at = coord_sample_shown(c, s->machine, s->at);
 }
 
 /* Merges all curves at the next time of any of them; false: there is none. */
@@ -383,7 +385,7 @@ static bool join_point(
     for (size_t i = 0; i < n; i++) {
         if (!s[i].some || s[i].at != *t)
             continue;
-        double y, w = machine_weight(s[i].machine);
+        double y, w = coord_machine_weight(s[i].machine);
         if (slice_number(s[i].value, &y)) {
             least = weight > 0 && least < y ? least : y;
             most = weight > 0 && most > y ? most : y;
@@ -408,7 +410,7 @@ static void put_curve(struct coord_call *c, struct json *j, const struct group_a
     double v;
     for (size_t i = 0; i < lines->n; i++) {
         const struct machine_line *l = &lines->v[i];
-        if (!group_line_counts(c, l, a))
+        if (!coord_group_line_counts(c, l, a))
             continue;
         first = first.at ? first : l->row;
         s[n] = (struct machine_curve){.machine = l->machine,
@@ -426,16 +428,16 @@ static void put_curve(struct coord_call *c, struct json *j, const struct group_a
     }
     json_end_array(&jx);
     json_end_array(&jy);
-    put_series_like(j, first, group_own_id(OUTPUT_SERIES, 1 + a->what),
+    coord_put_series_like(j, first, coord_group_own_id(OUTPUT_SERIES, 1 + a->what),
         arena_printf(
-            c->q->arena, "%s: %s", group_config(c, a->group)->name, outputs[OUTPUT_SERIES].lines[a->what].name),
+            c->q->arena, "%s: %s", coord_group_config(c, a->group)->name, outputs[OUTPUT_SERIES].lines[a->what].name),
         &x, &y);
     text_fini(&x);
     text_fini(&y);
 }
 
-void groups_add_series(struct fan *f)
+void coord_groups_add_series(struct coord_gather *f)
 {
     if (f->call->lines)
-        group_lines_add(f, "series", "seriesId", put_curve);
+        coord_group_lines_add(f, "series", "seriesId", put_curve);
 }

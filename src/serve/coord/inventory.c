@@ -8,7 +8,7 @@
 
 enum { MAX_HOSTS = 4096, MAX_GROUPS = 1024, MAX_MEMBERS = 1 << 18 };
 
-void inventory_fini(struct inventory *v)
+void coord_inventory_fini(struct inventory *v)
 {
     for (size_t i = 0; i < v->groups.n; i++) {
         vec_free(&v->groups.v[i].hosts);
@@ -28,7 +28,7 @@ static const char *place(struct inventory *v)
                      : arena_printf(&v->arena, "%s: line %u", v->path, v->line);
 }
 
-int inventory_wrong(const struct inventory *v, const char *what)
+int coord_inventory_wrong(const struct inventory *v, const char *what)
 {
     return v->column ? err_set(v->e, ERR_FORMAT, "%s: line %u, column %u: %s", v->path, v->line, v->column, what)
                      : err_set(v->e, ERR_FORMAT, "%s: line %u: %s", v->path, v->line, what);
@@ -36,13 +36,13 @@ int inventory_wrong(const struct inventory *v, const char *what)
 
 /* ---- groups ---- */
 
-int inventory_group(struct inventory *v, const char *name, uint32_t *group)
+int coord_inventory_group(struct inventory *v, const char *name, uint32_t *group)
 {
     bool fresh;
     uint32_t number = strings_intern(&v->names, name, strlen(name));
     uint64_t *at = map_put(&v->group_of, number, &fresh);
     if (fresh && v->groups.n == MAX_GROUPS)
-        return inventory_wrong(v, "there are too many groups");
+        return coord_inventory_wrong(v, "there are too many groups");
     if (fresh) {
         *at = v->groups.n;
         vec_push(&v->groups, ((struct inventory_group){.name = number}));
@@ -51,10 +51,10 @@ int inventory_group(struct inventory *v, const char *name, uint32_t *group)
     return 0;
 }
 
-int inventory_child(struct inventory *v, uint32_t group, const char *name)
+int coord_inventory_child(struct inventory *v, uint32_t group, const char *name)
 {
     uint32_t child;
-    int rc = inventory_group(v, name, &child);
+    int rc = coord_inventory_group(v, name, &child);
     struct inventory_group *g = &v->groups.v[group];
     for (size_t i = 0; !rc && i < g->children.n; i++)
         if (g->children.v[i].group == child)
@@ -66,12 +66,12 @@ int inventory_child(struct inventory *v, uint32_t group, const char *name)
 
 /* ---- hosts ---- */
 
-int inventory_port(const struct inventory *v, const char *text, unsigned *port)
+int coord_inventory_port(const struct inventory *v, const char *text, unsigned *port)
 {
     char *end;
     unsigned long n = strtoul(text, &end, 10);
     if (!text_is_digit(*text) || *end || !n || n > 65535)
-        return inventory_wrong(v, "the port is no number from 1 to 65535");
+        return coord_inventory_wrong(v, "the port is no number from 1 to 65535");
     *port = (unsigned)n;
     return 0;
 }
@@ -83,7 +83,7 @@ static int add(struct inventory *v, uint32_t group, const char *name, const char
     uint64_t *at = map_put(&v->host_of, number, &fresh);
     struct inventory_group *g = &v->groups.v[group];
     if ((fresh && v->hosts.n == MAX_HOSTS) || g->hosts.n == MAX_MEMBERS)
-        return inventory_wrong(v, "there are too many hosts");
+        return coord_inventory_wrong(v, "there are too many hosts");
     if (fresh) {
         *at = v->hosts.n;
         vec_push(&v->hosts, ((struct inventory_host){.name = number}));
@@ -106,10 +106,10 @@ static int add_range(struct inventory *v, uint32_t group, const char *name, cons
     first = strtoul(open + 1, &end, 10);
     int width = (int)(end - open - 1);
     if (!close || *end != ':' || !text_is_digit(open[1]))
-        return inventory_wrong(v, "a range of hosts is written node[01:20]");
+        return coord_inventory_wrong(v, "a range of hosts is written node[01:20]");
     last = strtoul(end + 1, &end, 10);
     if (end != close || last < first || last - first >= MAX_HOSTS || width > 9)
-        return inventory_wrong(v, "a range of hosts goes from a number to a larger one: node[01:20]");
+        return coord_inventory_wrong(v, "a range of hosts goes from a number to a larger one: node[01:20]");
     for (unsigned long i = first; i <= last; i++) {
         const char *one = arena_printf(&v->arena, "%.*s%0*lu%s", (int)(open - name), name, width, i, close + 1);
         int rc = add_range(v, group, one, address, port); /* name may contain another range */
@@ -124,17 +124,17 @@ static bool is_name(const char *s)
     return *s && !s[strcspn(s, "\"'\\{}#,= \t\r\n")];
 }
 
-int inventory_hosts(struct inventory *v, uint32_t group, const char *names, const char *address, unsigned port)
+int coord_inventory_hosts(struct inventory *v, uint32_t group, const char *names, const char *address, unsigned port)
 {
     const char *colon = strrchr(names, ':');
     if (colon && strchr(names, ':') == colon && !strchr(names, '[')) {
-        int rc = port ? 0 : inventory_port(v, colon + 1, &port);
+        int rc = port ? 0 : coord_inventory_port(v, colon + 1, &port);
         if (rc)
             return rc;
         names = arena_strndup(&v->arena, names, (size_t)(colon - names));
     }
     if (!is_name(names) || (address && !is_name(address)))
-        return inventory_wrong(v, "this is no name of a host");
+        return coord_inventory_wrong(v, "this is no name of a host");
     return add_range(v, group, names, address, port);
 }
 
@@ -249,7 +249,7 @@ static int find_depths(struct inventory *v)
     return 0;
 }
 
-int inventory_choose(struct inventory *v, const char *const *groups)
+int coord_inventory_choose(struct inventory *v, const char *const *groups)
 {
     int rc = find_depths(v);
     if (rc)

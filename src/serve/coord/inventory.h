@@ -37,22 +37,22 @@ struct inventory {
     unsigned line, column;           /* column 0: only the line is known */
     struct err *e;
 };
-void inventory_fini(struct inventory *);
+void coord_inventory_fini(struct inventory *);
 
 /* Returns an error for the current position. */
-int inventory_wrong(const struct inventory *, const char *what);
+int coord_inventory_wrong(const struct inventory *, const char *what);
 /* Finds the group; adds it if it is missing. */
-int inventory_group(struct inventory *, const char *name, uint32_t *group);
-int inventory_child(struct inventory *, uint32_t group, const char *child);
+int coord_inventory_group(struct inventory *, const char *name, uint32_t *group);
+int coord_inventory_child(struct inventory *, uint32_t group, const char *child);
 /* Adds hosts to the group: NAME, NAME:PORT or node[01:20]. Settings replace those of a host that exists. */
-int inventory_hosts(struct inventory *, uint32_t group, const char *names, const char *address, unsigned port);
-int inventory_port(const struct inventory *, const char *text, unsigned *port);
+int coord_inventory_hosts(struct inventory *, uint32_t group, const char *names, const char *address, unsigned port);
+int coord_inventory_port(const struct inventory *, const char *text, unsigned *port);
 /* Chooses the hosts of these groups and of their children (NULL: all), and sets the ports from their groups. Groups
  * that contain themselves are an error. */
-int inventory_choose(struct inventory *, const char *const *groups);
+int coord_inventory_choose(struct inventory *, const char *const *groups);
 
 /* inventory_yaml.c: recognizes and reads an inventory in YAML. */
-bool inventory_is_yaml(const char *text);
-int inventory_read_yaml(struct inventory *, const char *text, size_t n);
+bool coord_inventory_is_yaml(const char *text);
+int coord_inventory_read_yaml(struct inventory *, const char *text, size_t n);
 
 #endif

@@ -16,7 +16,7 @@ struct reader {
     unsigned depth;
 };
 
-bool inventory_is_yaml(const char *text)
+bool coord_inventory_is_yaml(const char *text)
 {
     while (*text) {
         size_t n = strcspn(text, "\n"), begin = strspn(text, " \t");
@@ -44,7 +44,7 @@ static void at(struct reader *r, const yaml_node_t *n)
 static int wrong(struct reader *r, const yaml_node_t *n, const char *what)
 {
     at(r, n);
-    return inventory_wrong(r->v, what);
+    return coord_inventory_wrong(r->v, what);
 }
 
 /* Returns a text; NULL: it is none, or contains NUL. */
@@ -130,7 +130,7 @@ static int take_var(struct reader *r, void *into, const yaml_node_t *key, const 
         return wrong(r, value, "a text is expected here");
     at(r, value);
     if (port)
-        return inventory_port(r->v, s, &v->port);
+        return coord_inventory_port(r->v, s, &v->port);
     v->address = arena_strdup(&r->v->arena, s);
     return 0;
 }
@@ -140,7 +140,7 @@ static int take_host(struct reader *r, void *group, const yaml_node_t *key, cons
     struct vars vars = {0};
     int rc = each_member(r, value, take_var, &vars, "the variables of a host are expected here: ansible_host: …");
     at(r, key);
-    return rc ? rc : inventory_hosts(r->v, *(uint32_t *)group, text_of(key), vars.address, vars.port);
+    return rc ? rc : coord_inventory_hosts(r->v, *(uint32_t *)group, text_of(key), vars.address, vars.port);
 }
 
 static int take_group(struct reader *, void *parent, const yaml_node_t *key, const yaml_node_t *value);
@@ -154,9 +154,9 @@ static int take_section(struct reader *r, void *group, const yaml_node_t *key, c
     int rc;
     at(r, value);
     if (!strcmp(k, "hosts"))
-        return one ? inventory_hosts(r->v, g, one, NULL, 0) : each_member(r, value, take_host, group, expected);
+        return one ? coord_inventory_hosts(r->v, g, one, NULL, 0) : each_member(r, value, take_host, group, expected);
     if (!strcmp(k, "children"))
-        return one ? inventory_child(r->v, g, one) : each_member(r, value, take_group, group, expected);
+        return one ? coord_inventory_child(r->v, g, one) : each_member(r, value, take_group, group, expected);
     if (strcmp(k, "vars") != 0)
         return wrong(r, key, "this is no key of a group: hosts, children, vars");
     rc = each_member(r, value, take_var, &vars, expected);
@@ -170,15 +170,15 @@ static int take_group(struct reader *r, void *parent, const yaml_node_t *key, co
 {
     uint32_t group;
     at(r, key);
-    int rc = inventory_group(r->v, text_of(key), &group);
+    int rc = coord_inventory_group(r->v, text_of(key), &group);
     if (!rc && parent)
-        rc = inventory_child(r->v, *(uint32_t *)parent, text_of(key));
+        rc = coord_inventory_child(r->v, *(uint32_t *)parent, text_of(key));
     return rc ? rc : each_member(r, value, take_section, &group, "a group is expected here: hosts:, children:, vars:");
 }
 
 /* ---- the file ---- */
 
-int inventory_read_yaml(struct inventory *v, const char *text, size_t n)
+int coord_inventory_read_yaml(struct inventory *v, const char *text, size_t n)
 {
     yaml_parser_t parser;
     yaml_document_t doc;
@@ -190,7 +190,7 @@ int inventory_read_yaml(struct inventory *v, const char *text, size_t n)
     if (!yaml_parser_load(&parser, &doc)) {
         v->line = (unsigned)parser.problem_mark.line + 1;
         v->column = (unsigned)parser.problem_mark.column + 1;
-        rc = inventory_wrong(v, parser.problem ? parser.problem : "this is no YAML");
+        rc = coord_inventory_wrong(v, parser.problem ? parser.problem : "this is no YAML");
         yaml_parser_delete(&parser);
         return rc;
     }

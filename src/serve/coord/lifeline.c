@@ -18,12 +18,12 @@ static unsigned living(const struct lifeline *l)
     return n;
 }
 
-bool lifeline_ended(const struct lifeline *l)
+bool coord_lifeline_ended(const struct lifeline *l)
 {
     return l->n && !living(l);
 }
 
-bool lifeline_is_thin(const struct lifeline *l)
+bool coord_lifeline_is_thin(const struct lifeline *l)
 {
     return l->n && living(l) == 1;
 }
@@ -51,7 +51,7 @@ static void make_room(struct lifeline *l, int connection)
     l->n = kept;
 }
 
-void lifeline_hold(struct lifeline *l, struct http_fetch *f)
+void coord_lifeline_hold(struct lifeline *l, struct http_fetch *f)
 {
     int64_t now = time_monotonic_ns();
     if (f->by_kept && now - l->rests_since_ns > REST_NS)
@@ -64,9 +64,9 @@ void lifeline_hold(struct lifeline *l, struct http_fetch *f)
     f->connection = -1;
 }
 
-void lifeline_let_go(struct lifeline *l)
+void coord_lifeline_release(struct lifeline *l)
 {
-    l->lost += lifeline_ended(l);
+    l->lost += coord_lifeline_ended(l);
     l->rests_since_ns = time_monotonic_ns();
     while (l->n)
         close(l->held[--l->n]);

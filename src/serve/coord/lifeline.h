@@ -19,14 +19,14 @@ struct lifeline {
     int64_t rests_since_ns;          /* time (monotonic) of the last answer, or of the connections' release */
 };
 /* Returns whether all held connections have ended. False if none is held: nothing is known then. */
-bool lifeline_ended(const struct lifeline *);
+bool coord_lifeline_ended(const struct lifeline *);
 /* Returns whether only one connection is left. The next request must use a new connection (`anew`), and no other
  * request may use the old one meanwhile: it might close it too early. */
-bool lifeline_is_thin(const struct lifeline *);
+bool coord_lifeline_is_thin(const struct lifeline *);
 /* Holds the connection of an answer, if the server allows it. Call it only if the lifeline has not `ended` after that
  * answer arrived. */
-void lifeline_hold(struct lifeline *, struct http_fetch *);
+void coord_lifeline_hold(struct lifeline *, struct http_fetch *);
 /* Releases the connections: the server is, or may be, another process from now on. */
-void lifeline_let_go(struct lifeline *);
+void coord_lifeline_release(struct lifeline *);
 
 #endif

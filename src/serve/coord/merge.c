@@ -28,7 +28,7 @@ static const char *const known_sums[] = {INTERNAL_OS "cpuusage.CpuUsageDataProvi
     OS "cpuusage.CpuUsageDataProvider", OS "inputoutput.DisksIODataProvider",
     "org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider"};
 
-static const struct merge_whole wholes[] = {
+static const struct merge_total totals[] = {
     {"org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider", false, {"total", "lost"}},
     {"org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider", true,
         {"total"}}};
@@ -49,7 +49,7 @@ static void take_name(struct slice name, char out[MERGE_NAME])
     out[name.n - 2] = '\0';
 }
 
-enum tsp_merge merge_stated(struct slice object)
+enum tsp_merge coord_merge_stated(struct slice object)
 {
     struct slice name = slice_get(object, "merge");
     for (int how = TSP_MERGE_NONE + 1; how < TSP_N_MERGES; how++)
@@ -58,7 +58,7 @@ enum tsp_merge merge_stated(struct slice object)
     return TSP_MERGE_NONE;
 }
 
-bool merge_has_key(struct slice object, const char *key)
+bool coord_merge_has_key(struct slice object, const char *key)
 {
     return slice_equals(slice_get(object, "key"), key);
 }
@@ -73,9 +73,9 @@ static const char *known_key(const struct coord_call *c, size_t place)
     return NULL;
 }
 
-struct merge_rule merge_rule_of(const struct coord_call *c, struct slice header, size_t place)
+struct merge_rule coord_merge_rule_of(const struct coord_call *c, struct slice header, size_t place)
 {
-    struct merge_rule r = {.how = merge_stated(header)};
+    struct merge_rule r = {.how = coord_merge_stated(header)};
     struct slice type = slice_get(header, "dataType");
     const char *known = slice_get(header, "key").at ? NULL : known_key(c, place);
     take_name(slice_get(header, "key"), r.key);
@@ -92,29 +92,29 @@ struct merge_rule merge_rule_of(const struct coord_call *c, struct slice header,
     return r;
 }
 
-bool merge_same_column(struct slice a, struct slice b)
+bool coord_merge_same_column(struct slice a, struct slice b)
 {
     struct slice x = slice_get(a, "key"), y = slice_get(b, "key");
     return x.at && y.at ? slice_same_value(x, y) : slice_same_value(slice_get(a, "name"), slice_get(b, "name"));
 }
 
-size_t merge_find_column(const struct slice *headers, size_t n, struct slice header)
+size_t coord_merge_find_column(const struct slice *headers, size_t n, struct slice header)
 {
     size_t i = 0;
-    while (i < n && !merge_same_column(headers[i], header))
+    while (i < n && !coord_merge_same_column(headers[i], header))
         i++;
     return i;
 }
 
-bool merge_is_time(const struct coord_call *c, struct slice header, size_t place)
+bool coord_merge_is_time(const struct coord_call *c, struct slice header, size_t place)
 {
     struct slice type = slice_get(header, "dataType");
     type = type.at ? type : slice_get(header, "type");
     return slice_equals(type, "TIMESTAMP") || slice_equals(type, "TIME_RANGE") ||
-        !strcmp(merge_rule_of(c, header, place).key, "timestamp");
+        !strcmp(coord_merge_rule_of(c, header, place).key, "timestamp");
 }
 
-bool merge_orders_lines(const struct coord_call *c, struct slice column, size_t place)
+bool coord_merge_orders_lines(const struct coord_call *c, struct slice column, size_t place)
 {
     struct slice order = slice_get(column, "order");
     return order.at ? slice_equals(order, "ASCENDING")
@@ -123,10 +123,10 @@ bool merge_orders_lines(const struct coord_call *c, struct slice column, size_t 
 
 /* ---- series ---- */
 
-enum tsp_merge merge_of_series(const struct coord_call *c, struct slice series)
+enum tsp_merge coord_merge_of_series(const struct coord_call *c, struct slice series)
 {
     struct slice type = slice_get(slice_get(slice_get(series, "style"), "values"), "series-type");
-    enum tsp_merge how = merge_stated(series);
+    enum tsp_merge how = coord_merge_stated(series);
     if (how)
         return how;
     if (slice_equals(type, "scatter"))
@@ -139,20 +139,21 @@ enum tsp_merge merge_of_series(const struct coord_call *c, struct slice series)
 
 /* ---- lines of the whole experiment ---- */
 
-const struct merge_whole *merge_whole_of(const struct coord_call *c)
+const struct merge_total *coord_merge_total_of(const struct coord_call *c)
 {
-    for (size_t i = 0; c->arg[1] && i < sizeof wholes / sizeof *wholes; i++)
-        if (wholes[i].family ? !strncmp(c->arg[1], wholes[i].output, strlen(wholes[i].output))
-                             : is_output(c, wholes[i].output))
-            return &wholes[i];
+    for (size_t i = 0; c->arg[1] && i < sizeof totals / sizeof *totals; i++)
+        if (totals[i].family ? !strncmp(c->arg[1], totals[i].output, strlen(totals[i].output))
+                             : is_output(c, totals[i].output))
+            return &totals[i];
     return NULL;
 }
 
-int merge_whole_line(const struct merge_whole *w, struct slice entry, size_t place)
+int coord_merge_total_line(const struct merge_total *w, struct slice entry, size_t place)
 {
     bool stated = slice_get(entry, "key").at;
     for (int i = 0; w->lines[i]; i++)
-        if (stated ? merge_has_key(entry, w->lines[i]) && merge_stated(entry) == TSP_SUM : place == (size_t)i)
+        if (stated ? coord_merge_has_key(entry, w->lines[i]) && coord_merge_stated(entry) == TSP_SUM
+                   : place == (size_t)i)
             return i;
     return -1;
 }

@@ -8,20 +8,20 @@
 
 #include "base/time.h"
 #include "base/wait.h"
-#include "coord/pieces.h"
+#include "coord/rotation.h"
 
 /* Limit of names under which servers were found since the coordinator's start. */
 enum { MOST_FOUND = 16384 };
 
 enum { PROBE_MS = 2000, SECOND_NS = 1000000000, LIST_EACH = 5, LIST_BYTES = 64 << 20 };
 
-bool node_is_away(const struct node *n)
+bool coord_node_is_away(const struct node *n)
 {
     int stage = atomic_load(&n->stage);
     return stage == NODE_AWAY || stage == NODE_GONE;
 }
 
-const char *node_why(struct node *n, struct arena *a)
+const char *coord_node_why(struct node *n, struct arena *a)
 {
     pthread_mutex_lock(&n->lock);
     const char *why = arena_strdup(a, *n->why ? n->why : "it has not answered yet");
@@ -29,7 +29,7 @@ const char *node_why(struct node *n, struct arena *a)
     return why;
 }
 
-const char *node_url(struct node *n, struct arena *a)
+const char *coord_node_url(struct node *n, struct arena *a)
 {
     if (!n->found)
         return n->is->url;
@@ -39,7 +39,7 @@ const char *node_url(struct node *n, struct arena *a)
     return url;
 }
 
-size_t nodes_now(struct coordinator *c, struct arena *a, struct node ***out)
+size_t coord_nodes_now(struct coordinator *c, struct arena *a, struct node ***out)
 {
     size_t n = atomic_load(&c->n), kept = 0;
     *out = arena_new(a, struct node *, n + 1);
@@ -49,7 +49,7 @@ size_t nodes_now(struct coordinator *c, struct arena *a, struct node ***out)
     return kept;
 }
 
-int node_change(struct node *n, enum node_stage to, bool found)
+int coord_node_change(struct node *n, enum node_stage to, bool found)
 {
     int was = atomic_load(&n->stage);
     while ((was != NODE_GONE || found) && !atomic_compare_exchange_weak(&n->stage, &was, to))
@@ -57,45 +57,45 @@ int node_change(struct node *n, enum node_stage to, bool found)
     return was;
 }
 
-void node_tell(struct coordinator *c, struct node *n, const char *what)
+void coord_node_report(struct coordinator *c, struct node *n, const char *what)
 {
     struct arena a = {0};
     if (c->o.tell)
-        c->o.tell(arena_printf(&a, "server %s (%s) %s", n->is->name, node_url(n, &a), what));
+        c->o.tell(arena_printf(&a, "server %s (%s) %s", n->is->name, coord_node_url(n, &a), what));
     arena_fini(&a);
 }
 
-void node_note_away(struct coordinator *c, struct node *n, const char *why)
+void coord_node_note_away(struct coordinator *c, struct node *n, const char *why)
 {
     pthread_mutex_lock(&n->lock);
     snprintf(n->why, sizeof n->why, "%s", why);
     n->set_up = n->identified = false;
     n->absences++;
-    int was = node_change(n, NODE_AWAY, false);
-    lifeline_let_go(&n->lifeline); /* last: a thread that sees none also sees the absence */
+    int was = coord_node_change(n, NODE_AWAY, false);
+    coord_lifeline_release(&n->lifeline); /* last: a thread that sees none also sees the absence */
     pthread_mutex_unlock(&n->lock);
     if (was != NODE_AWAY && was != NODE_GONE) {
         char said[300];
         snprintf(said, sizeof said, "is away: %s", why);
-        node_tell(c, n, said);
+        coord_node_report(c, n, said);
     }
 }
 
-bool node_lives_on(struct coordinator *c, struct node *n)
+bool coord_node_lives_on(struct coordinator *c, struct node *n)
 {
     if (!atomic_load(&n->numbers_anew))
         return true;
     pthread_mutex_lock(&n->lock);
-    bool ended = lifeline_ended(&n->lifeline);
+    bool ended = coord_lifeline_ended(&n->lifeline);
     pthread_mutex_unlock(&n->lock);
     if (ended) {
-        node_note_away(c, n, "it ended its connections, and may have been started again");
+        coord_node_note_away(c, n, "it ended its connections, and may have been started again");
         pthread_mutex_lock(&c->lock);
         c->probe_now = true;
         pthread_cond_broadcast(&c->changed);
         pthread_mutex_unlock(&c->lock);
     }
-    return !ended && !node_is_away(n);
+    return !ended && !coord_node_is_away(n);
 }
 
 struct probed {
@@ -112,18 +112,18 @@ static void note_there(struct coordinator *c, struct probed *p)
     int was = NODE_THERE;
     pthread_mutex_lock(&n->lock);
     if (n->absences == p->absences) {
-        if (node_is_away(n))
+        if (coord_node_is_away(n))
             atomic_fetch_add(&n->epoch, 1);
         if (atomic_load(&n->numbers_anew)) {
-            lifeline_hold(&n->lifeline, &p->health);
+            coord_lifeline_hold(&n->lifeline, &p->health);
             if (p->identifies && atomic_load(&p->identity.done))
-                lifeline_hold(&n->lifeline, &p->identity);
+                coord_lifeline_hold(&n->lifeline, &p->identity);
         }
-        was = node_change(n, NODE_THERE, false);
+        was = coord_node_change(n, NODE_THERE, false);
     }
     pthread_mutex_unlock(&n->lock);
     if (was == NODE_AWAY)
-        node_tell(c, n, "is there again");
+        coord_node_report(c, n, "is there again");
     if (was != NODE_THERE) {
         pthread_mutex_lock(&c->lock);
         pthread_cond_broadcast(&c->changed);
@@ -131,9 +131,9 @@ static void note_there(struct coordinator *c, struct probed *p)
     }
 }
 
-void node_address(struct node *n, struct arena *a, const char *path, struct http_fetch *f)
+void coord_node_address(struct node *n, struct arena *a, const char *path, struct http_fetch *f)
 {
-    f->url = arena_printf(a, "%s/tsp/api%s", node_url(n, a), path);
+    f->url = arena_printf(a, "%s/tsp/api%s", coord_node_url(n, a), path);
     f->token = n->is->token;
     f->ca_file = n->is->ca_file;
     f->connect_ms = n->is->connect_ms;
@@ -150,7 +150,7 @@ static size_t find_experiment(const struct node *n, const char *uuid)
     return i;
 }
 
-int node_has(struct node *n, const char *uuid)
+int coord_node_has(struct node *n, const char *uuid)
 {
     pthread_mutex_lock(&n->lock);
     int has = find_experiment(n, uuid) < n->experiments.n ? 1 : n->listed ? 0 : -1;
@@ -170,14 +170,14 @@ static void put_experiment(struct node *n, const char *uuid, bool has)
     }
 }
 
-void node_note_experiment(struct node *n, const char *uuid, bool has)
+void coord_node_note_experiment(struct node *n, const char *uuid, bool has)
 {
     pthread_mutex_lock(&n->lock);
     put_experiment(n, uuid, has);
     pthread_mutex_unlock(&n->lock);
 }
 
-void node_note_experiments(struct node *n, struct slice list)
+void coord_node_note_experiments(struct node *n, struct slice list)
 {
     struct arena a = {0};
     struct slice_walk w = slice_items(list);
@@ -194,7 +194,7 @@ void node_note_experiments(struct node *n, struct slice list)
     arena_fini(&a);
 }
 
-void node_note_traces(struct node *n, struct slice list)
+void coord_node_note_traces(struct node *n, struct slice list)
 {
     pthread_mutex_lock(&n->lock);
     free(n->traces);
@@ -204,7 +204,7 @@ void node_note_traces(struct node *n, struct slice list)
     pthread_mutex_unlock(&n->lock);
 }
 
-struct slice node_traces(struct node *n, struct arena *a)
+struct slice coord_node_traces(struct node *n, struct arena *a)
 {
     struct slice s = {0};
     pthread_mutex_lock(&n->lock);
@@ -214,7 +214,7 @@ struct slice node_traces(struct node *n, struct arena *a)
     return s;
 }
 
-void node_trace_uuid(const struct node *n, struct slice own, struct arena *a, char out[UUID_TEXT])
+void coord_node_trace_uuid(const struct node *n, struct slice own, struct arena *a, char out[UUID_TEXT])
 {
     const char *text = slice_string(own, a);
     uuid_of_name(arena_printf(a, "%s\n%s", n->is->name, text ? text : ""), out);
@@ -241,7 +241,7 @@ static const char *ill(const struct http_fetch *f, bool answered, struct arena *
 /* Returns the nodes that can be reached at all. */
 static size_t nodes_to_probe(struct coordinator *c, struct arena *a, struct node ***out)
 {
-    size_t n = nodes_now(c, a, out), kept = 0;
+    size_t n = coord_nodes_now(c, a, out), kept = 0;
     for (size_t i = 0; i < n; i++) {
         struct node *its = (*out)[i];
         pthread_mutex_lock(&its->lock);
@@ -280,12 +280,12 @@ static void ask_well(struct probed *p, struct arena *a, struct http_gather *g)
     struct node *n = p->n;
     pthread_mutex_lock(&n->lock);
     p->absences = n->absences;
-    p->health.anew = lifeline_is_thin(&n->lifeline);
+    p->health.anew = coord_lifeline_is_thin(&n->lifeline);
     p->identifies = !n->identified && !p->health.anew;
     pthread_mutex_unlock(&n->lock);
     for (int i = 0; i < 1 + p->identifies; i++) {
         struct http_fetch *f = i ? &p->identity : &p->health;
-        node_address(p->n, a, i ? "/identifier" : "/health", f);
+        coord_node_address(p->n, a, i ? "/identifier" : "/health", f);
         f->method = "GET";
         f->holds = p->identifies || atomic_load(&n->numbers_anew);
         f->answer_ms = f->connect_ms = PROBE_MS;
@@ -299,9 +299,9 @@ static void ask_well(struct probed *p, struct arena *a, struct http_gather *g)
 static bool is_known_to_be(struct coordinator *c, struct probed *p)
 {
     pthread_mutex_lock(&p->n->lock);
-    bool known = p->n->absences == p->absences, ended = lifeline_ended(&p->n->lifeline);
+    bool known = p->n->absences == p->absences, ended = coord_lifeline_ended(&p->n->lifeline);
     pthread_mutex_unlock(&p->n->lock);
-    return known && (!ended || node_lives_on(c, p->n));
+    return known && (!ended || coord_node_lives_on(c, p->n));
 }
 
 /* Notes a node's answer. late: its time is up. False: the answer may still arrive. */
@@ -314,7 +314,7 @@ static bool note_probed(struct coordinator *c, struct probed *p, bool late, stru
     if (!why && p->identifies && !late && !atomic_load(&p->identity.done))
         return false;
     if (why) {
-        node_note_away(c, p->n, why);
+        coord_node_note_away(c, p->n, why);
     } else if (is_known_to_be(c, p)) {
         if (p->identifies)
             note_make(c, p->n, &p->identity);
@@ -364,7 +364,7 @@ static void *run_prober(void *coordinator)
 {
     struct coordinator *c = coordinator;
     for (int64_t at = time_monotonic_ns() + SECOND_NS; rest(c, at);) {
-        finder_look(c);
+        coord_finder_look(c);
         probe(c);
         at = time_monotonic_ns() + SECOND_NS;
     }
@@ -375,17 +375,17 @@ static void *run_prober(void *coordinator)
 static void list_all(struct coordinator *c)
 {
     static const char *const paths[] = {"/experiments", "/traces"};
-    static void (*const note[])(struct node *, struct slice) = {node_note_experiments, node_note_traces};
+    static void (*const note[])(struct node *, struct slice) = {coord_node_note_experiments, coord_node_note_traces};
     struct arena a = {0};
     struct http_gather g;
     struct node **nodes;
-    size_t n = nodes_now(c, &a, &nodes);
+    size_t n = coord_nodes_now(c, &a, &nodes);
     struct http_fetch *f = arena_new(&a, struct http_fetch, 2 * n + 1);
     http_gather_begin(&g, c->client);
     for (size_t i = 0; i < 2 * n; i++) {
         if (atomic_load(&nodes[i / 2]->stage) != NODE_THERE)
             continue;
-        node_address(nodes[i / 2], &a, paths[i % 2], &f[i]);
+        coord_node_address(nodes[i / 2], &a, paths[i % 2], &f[i]);
         f[i].method = "GET";
         f[i].max_bytes = LIST_BYTES;
         f[i].answer_ms = 2 * PROBE_MS;
@@ -400,7 +400,7 @@ static void list_all(struct coordinator *c)
             continue;
         note[i % 2](nodes[i / 2], list);
         if (i % 2 == 0)
-            sessions_note(c, nodes[i / 2], list);
+            coord_sessions_note(c, nodes[i / 2], list);
     }
     http_gather_end(&g);
     arena_fini(&a);
@@ -416,7 +416,7 @@ static void make_all(struct coordinator *c)
         n->set_up |= due;
         pthread_mutex_unlock(&n->lock);
         if (due)
-            make_wanted(c, n);
+            coord_set_up(c, n);
     }
 }
 
@@ -450,7 +450,7 @@ static void *run_maker(void *coordinator)
     return NULL;
 }
 
-void node_init(struct node *n, const struct coord_server *is, size_t number)
+void coord_node_init(struct node *n, const struct coord_server *is, size_t number)
 {
     n->is = is;
     n->number = number;
@@ -458,17 +458,17 @@ void node_init(struct node *n, const struct coord_server *is, size_t number)
     pthread_mutex_init(&n->lock, NULL);
 }
 
-int nodes_start(struct coordinator *c, struct err *e)
+int coord_nodes_start(struct coordinator *c, struct err *e)
 {
     const struct coord_config *config = c->o.config;
     c->most = config->servers.n + (c->o.finder ? MOST_FOUND : 0);
     c->nodes = mem_zalloc((c->most + 1) * sizeof *c->nodes);
     for (size_t i = 0; i < config->servers.n; i++)
-        node_init(&c->nodes[i], &config->servers.v[i], i);
+        coord_node_init(&c->nodes[i], &config->servers.v[i], i);
     atomic_store(&c->n, config->servers.n);
-    pieces_start(c);
-    c->sessions = sessions_new();
-    finder_look(c);
+    coord_rotations_start(c);
+    c->sessions = coord_sessions_new();
+    coord_finder_look(c);
     probe(c);
     list_all(c);
     c->probes = !pthread_create(&c->prober, NULL, run_prober, c);
@@ -476,7 +476,7 @@ int nodes_start(struct coordinator *c, struct err *e)
     return c->makes ? 0 : err_set(e, ERR_NOMEM, "cannot start the threads that watch the servers");
 }
 
-void nodes_stop(struct coordinator *c)
+void coord_nodes_stop(struct coordinator *c)
 {
     pthread_mutex_lock(&c->lock);
     c->stopping = true;
@@ -494,7 +494,7 @@ void nodes_stop(struct coordinator *c)
         vec_free(&n->experiments);
         free(n->traces);
         free(n->url);
-        lifeline_let_go(&n->lifeline);
+        coord_lifeline_release(&n->lifeline);
         if (n->found) {
             free((char *)n->is->name);
             free((struct coord_server *)n->is);
@@ -504,7 +504,7 @@ void nodes_stop(struct coordinator *c)
     free(c->nodes);
     c->nodes = NULL;
     atomic_store(&c->n, 0);
-    pieces_stop(c);
-    sessions_free(c->sessions);
+    coord_rotations_stop(c);
+    coord_sessions_free(c->sessions);
     c->sessions = NULL;
 }

@@ -12,7 +12,7 @@
 #include "coord/coord.h"
 #include "coord/ids.h"
 #include "coord/lifeline.h"
-#include "coord/slice.h"
+#include "base/slice.h"
 #include "http/client.h"
 #include "tsp/uuid.h"
 
@@ -28,7 +28,7 @@ struct node {
     atomic_int stage;
     atomic_uint epoch;               /* number of times it came back: after an absence it may be another process */
     atomic_bool in_cluster;          /* continues critical paths on the other nodes by itself */
-    struct piece_group *group;       /* rotation group that it has a piece of; NULL: none */
+    struct coord_virtual_node *rotation;       /* rotation group that it has a piece of; NULL: none */
     bool found;                      /* found, not configured; owns `is` */
     pthread_mutex_t lock;            /* guards all below */
     char *url;                       /* address of a found server, which may change; NULL: configured server */
@@ -45,7 +45,7 @@ struct node {
 
 /* Group of servers with the pieces of one machine's session, or group of machines. `self` stands for it in answers;
  * requests never go to it. */
-struct piece_group { struct node self; struct coord_server is; };
+struct coord_virtual_node { struct node self; struct coord_server is; };
 
 struct coordinator {
     struct coord_options o;
@@ -58,17 +58,17 @@ struct coordinator {
     struct node *nodes;              /* nodes never move; they include those that have gone: see nodes_now */
     atomic_size_t n;                 /* grows by the prober only */
     size_t most;
-    struct piece_group *groups; size_t n_groups;
-    struct piece_group *machine_groups; size_t n_machine_groups;
+    struct coord_virtual_node *rotations; size_t n_rotations;
+    struct coord_virtual_node *groups; size_t n_groups;
     struct sessions *sessions;       /* sessions of the servers' traces; used by the maker only */
     struct piece_keys *piece_keys;   /* equal entries of pieces */
     char *state_dir;                 /* NULL: none */
     int state_lock;
     struct bookmarks *bookmarks;
     struct places *places;           /* cache of positions of lines in tables */
-    struct memories *memories;       /* cache of the lines of servers that are away */
+    struct line_cache *line_cache;       /* cache of the lines of servers that are away */
     struct versions *versions;       /* versions of experiments */
-    struct offers *offers;           /* outputs last offered by servers */
+    struct output_cache *output_cache;           /* outputs last offered by servers */
     pthread_t prober, maker;
     bool probes, makes;              /* the threads run */
     pthread_mutex_t lock;
@@ -77,46 +77,46 @@ struct coordinator {
     bool probe_now;                  /* skips the wait for the next probe */
 };
 
-int nodes_start(struct coordinator *, struct err *e);
+int coord_nodes_start(struct coordinator *, struct err *e);
 /* Lists in the arena all nodes that have not gone, in the order of answers. Returns their number. */
-size_t nodes_now(struct coordinator *, struct arena *, struct node ***out);
-void node_init(struct node *, const struct coord_server *, size_t number);
+size_t coord_nodes_now(struct coordinator *, struct arena *, struct node ***out);
+void coord_node_init(struct node *, const struct coord_server *, size_t number);
 /* Sets the stage; a node that has gone stays so unless it is `found` again. Returns the stage before. */
-int node_change(struct node *, enum node_stage, bool found);
-const char *node_url(struct node *, struct arena *);
+int coord_node_change(struct node *, enum node_stage, bool found);
+const char *coord_node_url(struct node *, struct arena *);
 /* Reports "server NAME (URL) WHAT". */
-void node_tell(struct coordinator *, struct node *, const char *what);
-void nodes_stop(struct coordinator *);
-bool node_is_away(const struct node *);
+void coord_node_report(struct coordinator *, struct node *, const char *what);
+void coord_nodes_stop(struct coordinator *);
+bool coord_node_is_away(const struct node *);
 /* Marks the node as away. why: reason, for users. */
-void node_note_away(struct coordinator *, struct node *, const char *why);
+void coord_node_note_away(struct coordinator *, struct node *, const char *why);
 /* Returns whether it is still the same process. False: it may be another one, and is away until that is known. Only
  * servers of other makes are watched. */
-bool node_lives_on(struct coordinator *, struct node *);
+bool coord_node_lives_on(struct coordinator *, struct node *);
 /* Returns the reason of its absence, in the arena. */
-const char *node_why(struct node *, struct arena *);
+const char *coord_node_why(struct node *, struct arena *);
 /* Returns whether it has the experiment: 1: yes; 0: no; -1: it was never up to report it. */
-int node_has(struct node *, const char *uuid);
-void node_note_experiment(struct node *, const char *uuid, bool has);
+int coord_node_has(struct node *, const char *uuid);
+void coord_node_note_experiment(struct node *, const char *uuid, bool has);
 /* Note its last lists of experiments and traces; both were validated. */
-void node_note_experiments(struct node *, struct slice list);
-void node_note_traces(struct node *, struct slice list);
+void coord_node_note_experiments(struct node *, struct slice list);
+void coord_node_note_traces(struct node *, struct slice list);
 /* Returns a copy of its last list of traces; at NULL: none yet. */
-struct slice node_traces(struct node *, struct arena *);
+struct slice coord_node_traces(struct node *, struct arena *);
 /* Fills in the members common to all requests to that server. path: below /tsp/api, with the leading slash. */
-void node_address(struct node *, struct arena *, const char *path, struct http_fetch *);
+void coord_node_address(struct node *, struct arena *, const char *path, struct http_fetch *);
 /* Returns the uuid of a server's trace for clients. Equal paths on two machines have equal uuids on their servers. */
-void node_trace_uuid(const struct node *, struct slice own, struct arena *, char out[UUID_TEXT]);
+void coord_node_trace_uuid(const struct node *, struct slice own, struct arena *, char out[UUID_TEXT]);
 
 /* finder.c: adds found servers and drops those that have left. Called before threads start, then by the prober only. */
-void finder_look(struct coordinator *);
+void coord_finder_look(struct coordinator *);
 
 /* sessions.c: notes a server's experiments, and reports servers with pieces of one session. One thread at a time. */
-struct sessions *sessions_new(void);
-void sessions_free(struct sessions *);
-void sessions_note(struct coordinator *, const struct node *, struct slice experiments);
+struct sessions *coord_sessions_new(void);
+void coord_sessions_free(struct sessions *);
+void coord_sessions_note(struct coordinator *, const struct node *, struct slice experiments);
 
 /* make.c: opens traces and creates experiments on a server that is up. */
-void make_wanted(struct coordinator *, struct node *);
+void coord_set_up(struct coordinator *, struct node *);
 
 #endif

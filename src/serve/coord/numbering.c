@@ -11,7 +11,7 @@ enum { MOST_NUMBERED = 1 << 20 };
 
 /* ---- roots ---- */
 
-bool entry_is_root(struct slice entry)
+bool coord_entry_is_root(struct slice entry)
 {
     int64_t parent;
     return !slice_integer(slice_get(entry, "parentId"), &parent) || parent < 0;
@@ -30,7 +30,7 @@ static bool take(const struct node *n, size_t part, struct slice entry, struct n
     *out = (struct numbered){.node = n, .part = part, .entry = entry};
     if (!number_of(m, "group", &out->own) || !number_of(m, "count", &out->count) || !number_of(m, "first", &out->first))
         return false;
-    out->first = time_shown(n, out->first);
+    out->first = coord_time_shown(n, out->first);
     return true;
 }
 
@@ -41,14 +41,14 @@ static int most_first(const void *pa, const void *pb)
         ?: order_of(a->first, b->first) ?: order_of(a->part, b->part) ?: order_of(a->own, b->own);
 }
 
-static size_t count_entries(const struct fan *f, size_t *roots)
+static size_t count_entries(const struct coord_gather *f, size_t *roots)
 {
     size_t n = 0;
     *roots = 0;
     for (size_t i = 0; i < f->n; i++) {
         struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
         for (struct slice e; slice_next(&w, &e); n++)
-            *roots += entry_is_root(e);
+            *roots += coord_entry_is_root(e);
     }
     return n;
 }
@@ -66,7 +66,7 @@ static uint64_t key_of(size_t part, int64_t id)
 
 /* Takes all entries. root_of: their roots, by part and id. False: some root has no number, or some entry has no root
  * before it. */
-static bool take_all(const struct fan *f, struct numbered *v, struct descendant *below, struct map *root_of)
+static bool take_all(const struct coord_gather *f, struct numbered *v, struct descendant *below, struct map *root_of)
 {
     size_t roots = 0, n = 0;
     for (size_t i = 0; i < f->n; i++) {
@@ -77,7 +77,7 @@ static bool take_all(const struct fan *f, struct numbered *v, struct descendant 
             size_t root = roots;
             if (!slice_integer(slice_get(e, "id"), &id))
                 return false;
-            if (entry_is_root(e)) {
+            if (coord_entry_is_root(e)) {
                 if (!take(f->parts[i].node, i, e, &v[roots++]))
                     return false;
             } else {
@@ -110,7 +110,7 @@ static void place_below(struct numbered *v, size_t roots, const struct descendan
     }
 }
 
-bool numbering_take(const struct fan *f, struct group_numbers *out)
+bool coord_numbering_take(const struct coord_gather *f, struct group_numbers *out)
 {
     struct arena *a = f->call->q->arena;
     size_t roots, n = count_entries(f, &roots);
@@ -130,30 +130,30 @@ bool numbering_take(const struct fan *f, struct group_numbers *out)
     return true;
 }
 
-bool numbering_ask(struct coord_call *c, struct slice output, struct group_numbers *out)
+bool coord_numbering_ask(struct coord_call *c, struct slice output, struct group_numbers *out)
 {
     struct arena *a = c->q->arena;
     const char *name = slice_string(output, a);
     const char *path = arena_printf(
-        a, "/experiments/%s/outputs/data/%s/tree", path_part(a, c->arg[0]), path_part(a, name ? name : ""));
-    struct fan f;
+        a, "/experiments/%s/outputs/data/%s/tree", coord_path_part(a, c->arg[0]), coord_path_part(a, name ? name : ""));
+    struct coord_gather f;
     *out = (struct group_numbers){0};
-    fan_begin(&f, c, c->n_members);
+    coord_gather_begin(&f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(&f, c->members[i], "POST", path, "{\"parameters\":{}}");
-    bool waits = fan_wait(&f);
+        coord_gather_ask(&f, c->members[i], "POST", path, "{\"parameters\":{}}");
+    bool waits = coord_gather_wait(&f);
     for (size_t i = 0; waits && i < f.n; i++)
-        if (f.parts[i].fate == PART_GOOD && slice_is(slice_get(f.parts[i].root, "model"), '{'))
+        if (f.parts[i].fate == COORD_GOOD && slice_is(slice_get(f.parts[i].root, "model"), '{'))
             f.parts[i].model = slice_get(f.parts[i].root, "model");
     if (waits)
-        numbering_take(&f, out);
-    fan_end(&f);
+        coord_numbering_take(&f, out);
+    coord_gather_end(&f);
     return waits;
 }
 
 /* ---- translation of numbers ---- */
 
-int64_t number_shown(const struct group_numbers *g, const struct node *n, int64_t own)
+int64_t coord_number_shown(const struct group_numbers *g, const struct node *n, int64_t own)
 {
     for (size_t i = 0; i < g->n; i++)
         if (g->v[i].node == n && g->v[i].own == own)
@@ -161,7 +161,8 @@ int64_t number_shown(const struct group_numbers *g, const struct node *n, int64_
     return 0;
 }
 
-const char *numbers_asked(const struct group_numbers *g, struct arena *a, const struct node *n, const char *pattern)
+const char *coord_numbers_asked(
+    const struct group_numbers *g, struct arena *a, const struct node *n, const char *pattern)
 {
     struct terms one = {0};
     struct text own = {.fd = -1};
@@ -184,20 +185,20 @@ const char *numbers_asked(const struct group_numbers *g, struct arena *a, const 
     return kept;
 }
 
-void put_number_metadata(struct json *j, const struct node *n, int64_t number, struct slice metadata)
+void coord_put_number_metadata(struct json *j, const struct node *n, int64_t number, struct slice metadata)
 {
     struct slice_walk w = slice_members(metadata);
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (slice_equals(key, "first")) {
-            put_time_numbers(j, n, value);
+            coord_put_time_numbers(j, n, value);
         } else if (slice_equals(key, "group")) {
             json_begin_array(j);
             json_i64(j, number);
             json_end_array(j);
         } else {
-            put_slice(j, value);
+            slice_put(j, value);
         }
     }
     json_end_object(j);

@@ -7,7 +7,7 @@
 #include "coord/times.h"
 
 /* Numbered root. own: its number on its server. `entry` and the entries `below` it, in the server's order, live as long
- * as the fan. */
+ * as the gather. */
 struct numbered {
     const struct node *node;
     size_t part;
@@ -20,18 +20,18 @@ struct numbered {
 struct group_numbers { struct numbered *v; size_t n; };
 
 /* Returns whether an entry of a tree is a root. */
-bool entry_is_root(struct slice entry);
-/* Numbers the roots of the fan's trees. False: there is no root, some root has no such metadata, or an entry's parent
+bool coord_entry_is_root(struct slice entry);
+/* Numbers the roots of the trees. False: there is no root, some root has no such metadata, or an entry's parent
  * is not before it. */
-bool numbering_take(const struct fan *, struct group_numbers *);
+bool coord_numbering_take(const struct coord_gather *, struct group_numbers *);
 /* Asks all members for a data tree and numbers its roots. output: its id, as a JSON string. False: the client is
  * gone. */
-bool numbering_ask(struct coord_call *, struct slice output, struct group_numbers *);
+bool coord_numbering_ask(struct coord_call *, struct slice output, struct group_numbers *);
 /* Returns the number for clients of a server's own number; 0: no such root. */
-int64_t number_shown(const struct group_numbers *, const struct node *, int64_t own);
+int64_t coord_number_shown(const struct group_numbers *, const struct node *, int64_t own);
 /* Translates an expression for clients' numbers (and empty cells) into one for the server's numbers, in the arena.
  * NULL: nothing fits. */
-const char *numbers_asked(const struct group_numbers *, struct arena *, const struct node *, const char *pattern);
-void put_number_metadata(struct json *, const struct node *, int64_t number, struct slice metadata);
+const char *coord_numbers_asked(const struct group_numbers *, struct arena *, const struct node *, const char *pattern);
+void coord_put_number_metadata(struct json *, const struct node *, int64_t number, struct slice metadata);
 
 #endif

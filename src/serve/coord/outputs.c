@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "coord/comparisons.h"
-#include "coord/offers.h"
-#include "coord/pieces.h"
+#include "coord/output_cache.h"
+#include "coord/rotation.h"
 
 /* Returns whether two servers' outputs are the same one. */
 static bool same_output(struct slice a, struct slice b)
@@ -34,37 +34,37 @@ static bool take_output(struct outputs *all, struct slice o)
 typedef const char *make_body(struct coord_call *, const struct node *);
 
 /* Sends the request's path to all members, with bodies if any; false: the client is gone. */
-static bool ask_members(struct fan *f, struct coord_call *c, const char *method, make_body *body, char form)
+static bool ask_members(struct coord_gather *f, struct coord_call *c, const char *method, make_body *body, char form)
 {
-    const char *path = path_asked(c);
-    fan_begin(f, c, c->n_members);
+    const char *path = coord_path_asked(c);
+    coord_gather_begin(f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(f, c->members[i], method, path, body ? body(c, c->members[i]) : NULL);
-    if (!fan_wait(f))
+        coord_gather_ask(f, c->members[i], method, path, body ? body(c, c->members[i]) : NULL);
+    if (!coord_gather_wait(f))
         return false;
     for (size_t i = 0; i < f->n; i++) {
-        struct fan_part *p = &f->parts[i];
-        if (p->fate == PART_REFUSED && p->fetch.status != 404)
-            coord_lacks(c, p->node, arena_printf(c->q->arena, "status %d", p->fetch.status));
-        if (p->fate == PART_GOOD && !slice_is(p->root, form))
-            part_spoil(f, p, "its answer has another form than the protocol's");
+        struct coord_answer *p = &f->parts[i];
+        if (p->fate == COORD_REFUSED && p->fetch.status != 404)
+            coord_note_missing(c, p->node, arena_printf(c->q->arena, "status %d", p->fetch.status));
+        if (p->fate == COORD_GOOD && !slice_is(p->root, form))
+            coord_answer_spoil(f, p, "its answer has another form than the protocol's");
     }
     return true;
 }
 
-static struct fan_part *first_good(const struct fan *f)
+static struct coord_answer *first_good(const struct coord_gather *f)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->parts[i].fate == PART_GOOD)
+        if (f->parts[i].fate == COORD_GOOD)
             return &f->parts[i];
     return NULL;
 }
 
 /* Returns whether a server gave a good answer; else sends the refusal. */
-static bool somebody_answers(struct fan *f)
+static bool somebody_answers(struct coord_gather *f)
 {
     if (!first_good(f))
-        fan_refuse(f);
+        coord_gather_refuse(f);
     return first_good(f);
 }
 
@@ -99,8 +99,9 @@ static const char *others_with_paths(const struct coord_call *c)
 static const char *whose_path(const struct coord_call *c, const struct node *n, struct slice output)
 {
     if (is_local(c, n, output)) {
-        const char *both = slice_equals(slice_get(output, "parentId"), paths[1]) ? comparison_servers(c, n, output)
-                                                                                 : NULL;
+        const char *both = slice_equals(slice_get(output, "parentId"), paths[1])
+            ? coord_comparison_servers(c, n, output)
+            : NULL;
         return both ? arena_printf(c->q->arena, "(%s alone tells it)", both)
                     : arena_printf(c->q->arena, "(as %s alone tells it)", n->is->name);
     }
@@ -112,7 +113,7 @@ static void show_time(const struct node *n, json_t *question, const char *key)
 {
     int64_t t;
     if (coord_integer(json_object_get(question, key), &t))
-        json_object_set_new(question, key, json_integer(time_shown(n, t)));
+        json_object_set_new(question, key, json_integer(coord_time_shown(n, t)));
 }
 
 /* Translates ids and times of one path, or of each of two compared ones. A path of another server stays in that
@@ -133,25 +134,25 @@ static void put_configuration(struct coord_call *c, struct json *j, const struct
 {
     json_t *all = json_loadb(configuration.at, configuration.n, 0, NULL), *p = json_object_get(all, "parameters");
     if (!all) {
-        put_slice(j, configuration);
+        slice_put(j, configuration);
         return;
     }
     show_question(c, n, p);
     show_question(c, n, json_object_get(p, "a"));
     show_question(c, n, json_object_get(p, "b"));
-    const char *text = body_text(c->q->arena, all);
+    const char *text = coord_body_text(c->q->arena, all);
     json_raw(j, text, strlen(text));
 }
 
-static void put_output(struct coord_call *c, struct json *j, const struct fan_part *p, struct slice output)
+static void put_output(struct coord_call *c, struct json *j, const struct coord_answer *p, struct slice output)
 {
     const char *whose = whose_path(c, p->node, output);
-    if (p->fate == PART_LACKS)
+    if (p->fate == COORD_MISSING)
         whose = arena_printf(c->q->arena, "%s%s(%s %s)", whose ? whose : "", whose ? " " : "", p->node->is->name,
-            node_is_away(p->node) ? "is away" : "does not tell it now");
+            coord_node_is_away(p->node) ? "is away" : "does not tell it now");
     struct slice configuration = is_path(output) ? slice_get(output, "configuration") : (struct slice){0};
     if (!whose && !slice_is(configuration, '{')) {
-        put_slice(j, output);
+        slice_put(j, output);
         return;
     }
     const char *its = slice_string(slice_get(output, "description"), c->q->arena);
@@ -160,11 +161,11 @@ static void put_output(struct coord_call *c, struct json *j, const struct fan_pa
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
         if (whose && slice_equals(key, "description"))
             continue;
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (slice_is(configuration, '{') && slice_equals(key, "configuration"))
             put_configuration(c, j, p->node, configuration);
         else
-            put_slice(j, value);
+            slice_put(j, value);
     }
     if (whose)
         json_kv_string(j, "description", its && *its ? arena_printf(c->q->arena, "%s %s", its, whose) : whose);
@@ -178,28 +179,28 @@ static void put_output(struct coord_call *c, struct json *j, const struct fan_pa
 struct part_outputs {
     size_t from, to;
 };
-static struct part_outputs *take_all(const struct fan *f, struct outputs *all)
+static struct part_outputs *take_all(const struct coord_gather *f, struct outputs *all)
 {
     struct coord_call *c = f->call;
     struct part_outputs *its = arena_new(c->q->arena, struct part_outputs, f->n + 1);
     bool remembers = !c->arg[1]; /* configuration types are not cached */
     for (size_t i = 0; i < f->n; i++) {
-        const struct fan_part *p = &f->parts[i];
-        struct slice_walk w = slice_items(p->fate == PART_GOOD ? p->root : (struct slice){0});
+        const struct coord_answer *p = &f->parts[i];
+        struct slice_walk w = slice_items(p->fate == COORD_GOOD ? p->root : (struct slice){0});
         its[i].from = all->v.n;
         for (struct slice o; slice_next(&w, &o);)
             if (slice_is(slice_get(o, "id"), '"'))
                 take_output(all, o);
         its[i].to = all->v.n;
-        if (remembers && p->fate == PART_GOOD)
-            offers_note(c, p->node, p->root);
+        if (remembers && p->fate == COORD_GOOD)
+            coord_output_cache_note(c, p->node, p->root);
     }
     for (size_t i = 0; remembers && i < f->n; i++) {
         struct slice *last;
-        if (f->parts[i].fate != PART_LACKS)
+        if (f->parts[i].fate != COORD_MISSING)
             continue;
         its[i].from = all->v.n;
-        for (size_t k = 0, n = offers_get(c, f->parts[i].node, &last); k < n; k++)
+        for (size_t k = 0, n = coord_output_cache_get(c, f->parts[i].node, &last); k < n; k++)
             take_output(all, last[k]);
         its[i].to = all->v.n;
     }
@@ -209,7 +210,7 @@ static struct part_outputs *take_all(const struct fan *f, struct outputs *all)
 /* Lists objects with ids: outputs, or configuration types. */
 void coord_outputs_list(struct coord_call *c)
 {
-    struct fan f;
+    struct coord_gather f;
     struct outputs all = {0};
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
@@ -225,10 +226,10 @@ void coord_outputs_list(struct coord_call *c)
     }
     vec_free(&all.v);
     map_fini(&all.by_id);
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
-static void send_output(struct coord_call *c, const struct fan_part *p, struct slice output)
+static void send_output(struct coord_call *c, const struct coord_answer *p, struct slice output)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
@@ -238,28 +239,28 @@ static void send_output(struct coord_call *c, const struct fan_part *p, struct s
 }
 
 /* Returns a missing server that offered the output last. NULL: none. */
-static const struct fan_part *missing_owner(const struct fan *f, const char *id, struct slice *output)
+static const struct coord_answer *missing_owner(const struct coord_gather *f, const char *id, struct slice *output)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->parts[i].fate == PART_LACKS && (*output = offers_find(f->call, f->parts[i].node, id)).at)
+        if (f->parts[i].fate == COORD_MISSING && (*output = coord_output_cache_find(f->call, f->parts[i].node, id)).at)
             return &f->parts[i];
     return NULL;
 }
 
-static void forget_ended(const struct fan *f, const char *id)
+static void forget_ended(const struct coord_gather *f, const char *id)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->parts[i].fate == PART_GOOD)
-            offers_remove(f->call, f->parts[i].node, id);
+        if (f->parts[i].fate == COORD_GOOD)
+            coord_output_cache_remove(f->call, f->parts[i].node, id);
 }
 
 /* Reads one output or configuration type, or deletes a derived output, on any server that has it. */
 void coord_outputs_pass(struct coord_call *c)
 {
-    struct fan f;
+    struct coord_gather f;
     bool ends = tsp_method_is(c->q, "DELETE"), is_output = ends || !c->arg[2];
     if (ask_members(&f, c, ends ? "DELETE" : "GET", NULL, '{')) {
-        const struct fan_part *its = first_good(&f), *missing = NULL;
+        const struct coord_answer *its = first_good(&f), *missing = NULL;
         struct slice last;
         if (!its && is_output)
             missing = missing_owner(&f, c->arg[ends ? 2 : 1], &last);
@@ -268,21 +269,21 @@ void coord_outputs_pass(struct coord_call *c)
         if (its)
             send_output(c, its, its->root);
         else if (missing && ends)
-            coord_error(c, 503, "The server that has it does not answer", coord_missing(c, NULL));
+            coord_error(c, 503, "The server that has it does not answer", coord_missing_text(c, NULL));
         else if (missing)
             send_output(c, missing, last);
         else
-            fan_refuse(&f);
+            coord_gather_refuse(&f);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
 /* ---- deriving ---- */
 
-struct node *question_owner(struct coord_call *c, json_t *question, int64_t *own)
+struct node *coord_question_owner(struct coord_call *c, json_t *question, int64_t *own)
 {
     int64_t id;
-    return coord_integer(json_object_get(question, "id"), &id) ? entry_owner(c, id, own) : NULL;
+    return coord_integer(json_object_get(question, "id"), &id) ? coord_entry_owner(c, id, own) : NULL;
 }
 
 /* Returns the request's body with ids and times of the server. */
@@ -290,15 +291,15 @@ static json_t *body_for(struct coord_call *c, const struct node *n)
 {
     json_t *body = json_deep_copy(c->body), *question = json_object_get(body, "parameters");
     int64_t own;
-    if (question_owner(c, question, &own) == n)
+    if (coord_question_owner(c, question, &own) == n)
         json_object_set_new(question, "id", json_integer(own));
-    times_ask(c, n, question);
+    coord_times_ask(c, n, question);
     return body;
 }
 
 static const char *derivation(struct coord_call *c, const struct node *n)
 {
-    return body_text(c->q->arena, body_for(c, n));
+    return coord_body_text(c->q->arena, body_for(c, n));
 }
 
 /* Returns the body for a cluster node that is asked for a thread of another machine. */
@@ -307,10 +308,10 @@ static const char *derivation_elsewhere(struct coord_call *c, const struct node 
     json_t *body = body_for(c, n), *parameters = json_object_get(body, "parameters");
     json_object_del(parameters, "id"); /* entry belongs to another server */
     json_object_set_new(parameters, "elsewhere", json_true());
-    return body_text(c->q->arena, body);
+    return coord_body_text(c->q->arena, body);
 }
 
-bool question_names_host(json_t *question)
+bool coord_question_names_host(json_t *question)
 {
     const char *thread = coord_text(question, "thread");
     return !json_object_get(question, "thread") || coord_text(question, "host") ||
@@ -318,33 +319,34 @@ bool question_names_host(json_t *question)
 }
 
 /* Deletes outputs that several servers have made, except perhaps the first. */
-static void take_back(struct coord_call *c, const struct fan *made, bool keep_first)
+static void take_back(struct coord_call *c, const struct coord_gather *made, bool keep_first)
 {
-    struct fan f;
-    const char *at = path_asked(c);
-    fan_begin(&f, c, made->n);
+    struct coord_gather f;
+    const char *at = coord_path_asked(c);
+    coord_gather_begin(&f, c, made->n);
     for (size_t i = 0; i < made->n; i++) {
-        const struct fan_part *p = &made->parts[i];
-        const char *id = p->fate == PART_GOOD ? slice_string(slice_get(p->root, "id"), c->q->arena) : NULL;
+        const struct coord_answer *p = &made->parts[i];
+        const char *id = p->fate == COORD_GOOD ? slice_string(slice_get(p->root, "id"), c->q->arena) : NULL;
         if (id && !keep_first)
-            fan_ask(&f, p->node, "DELETE", arena_printf(c->q->arena, "%s/%s", at, path_part(c->q->arena, id)), NULL);
+            coord_gather_ask(
+                &f, p->node, "DELETE", arena_printf(c->q->arena, "%s/%s", at, coord_path_part(c->q->arena, id)), NULL);
         keep_first &= !id;
     }
-    fan_wait(&f);
-    fan_end(&f);
+    coord_gather_wait(&f);
+    coord_gather_end(&f);
 }
 
 /* Refuses a thread that several servers know, with the text of one server for several of its machines. A question that
  * names the host gets that host's refusal. */
-static void refuse_several(struct coord_call *c, struct fan *f)
+static void refuse_several(struct coord_call *c, struct coord_gather *f)
 {
     const char *names = NULL;
-    if (question_names_host(c->parameters)) {
-        fan_refuse(f);
+    if (coord_question_names_host(c->parameters)) {
+        coord_gather_refuse(f);
         return;
     }
     for (size_t i = 0; i < f->n; i++)
-        if (f->parts[i].fate == PART_GOOD || part_is_ambiguous(&f->parts[i]))
+        if (f->parts[i].fate == COORD_GOOD || coord_answer_is_ambiguous(&f->parts[i]))
             names = arena_printf(
                 c->q->arena, "%s%s%s", names ? names : "", names ? ", " : "", f->parts[i].node->is->name);
     coord_refuse(c, 400, TSP_CODE_AMBIGUOUS_THREAD, "Invalid query parameters: thread",
@@ -353,51 +355,51 @@ static void refuse_several(struct coord_call *c, struct fan *f)
 
 /* Returns whether the servers that made an output have pieces of one machine's session; all of these know the
  * thread. */
-static bool are_pieces(const struct fan *f)
+static bool are_pieces(const struct coord_gather *f)
 {
-    const struct piece_group *group = NULL;
+    const struct coord_virtual_node *group = NULL;
     bool one = true;
     for (size_t i = 0; i < f->n; i++)
-        if (f->parts[i].fate == PART_GOOD) {
-            one &= f->parts[i].node->group && (!group || group == f->parts[i].node->group);
-            group = f->parts[i].node->group;
+        if (f->parts[i].fate == COORD_GOOD) {
+            one &= f->parts[i].node->rotation && (!group || group == f->parts[i].node->rotation);
+            group = f->parts[i].node->rotation;
         }
     return one;
 }
 
 static void derive_comparison(struct coord_call *c)
 {
-    struct fan f;
+    struct coord_gather f;
     const char *body;
-    struct node *keeper = comparison_derived(c, &body);
+    struct node *keeper = coord_comparison_derived(c, &body);
     if (!keeper)
         return;
-    fan_begin(&f, c, 1);
-    struct fan_part *p = fan_ask(&f, keeper, "POST", path_asked(c), body);
-    if (fan_wait(&f)) {
-        if (p->fate == PART_GOOD && !slice_is(p->root, '{'))
-            part_spoil(&f, p, "its answer has another form than the protocol's");
+    coord_gather_begin(&f, c, 1);
+    struct coord_answer *p = coord_gather_ask(&f, keeper, "POST", coord_path_asked(c), body);
+    if (coord_gather_wait(&f)) {
+        if (p->fate == COORD_GOOD && !slice_is(p->root, '{'))
+            coord_answer_spoil(&f, p, "its answer has another form than the protocol's");
         if (somebody_answers(&f)) {
-            offers_add(c, keeper, p->root);
+            coord_output_cache_add(c, keeper, p->root);
             send_output(c, p, p->root);
         }
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
-static void send_derived(struct coord_call *c, struct fan *f)
+static void send_derived(struct coord_call *c, struct coord_gather *f)
 {
     size_t good = 0, ambiguous = 0;
     for (size_t i = 0; i < f->n; i++) {
-        good += f->parts[i].fate == PART_GOOD;
-        ambiguous += part_is_ambiguous(&f->parts[i]);
+        good += f->parts[i].fate == COORD_GOOD;
+        ambiguous += coord_answer_is_ambiguous(&f->parts[i]);
     }
-    bool one = !ambiguous && (good == 1 || question_names_host(c->parameters) || are_pieces(f));
+    bool one = !ambiguous && (good == 1 || coord_question_names_host(c->parameters) || are_pieces(f));
     if (good > 1 || !one)
         take_back(c, f, one);
-    c->lacks.n = 0; /* servers need not know it */
+    c->missing.n = 0; /* servers need not know it */
     if (one) {
-        offers_add(c, first_good(f)->node, first_good(f)->root);
+        coord_output_cache_add(c, first_good(f)->node, first_good(f)->root);
         send_output(c, first_good(f), first_good(f)->root);
     } else {
         refuse_several(c, f);
@@ -408,32 +410,32 @@ static void send_derived(struct coord_call *c, struct fan *f)
 
 /* Reduces the missing sources to servers that did not answer, and might have known the thread. Returns "without db:
  * nobody answers there", or NULL. */
-static const char *who_is_away(struct coord_call *c, const struct fan *f)
+static const char *who_is_away(struct coord_call *c, const struct coord_gather *f)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < c->lacks.n; i++)
+    for (size_t i = 0; i < c->missing.n; i++)
         for (size_t k = 0; k < f->n; k++)
-            if (c->lacks.v[i].server == f->parts[k].node && f->parts[k].fate == PART_LACKS) {
-                c->lacks.v[kept++] = c->lacks.v[i];
+            if (c->missing.v[i].server == f->parts[k].node && f->parts[k].fate == COORD_MISSING) {
+                c->missing.v[kept++] = c->missing.v[i];
                 break;
             }
-    c->lacks.n = kept;
-    return coord_missing(c, NULL);
+    c->missing.n = kept;
+    return coord_missing_text(c, NULL);
 }
 
 /* Asks other nodes of the cluster for the path; they ask those with copies of the machine's traces. The first node that
  * answers knows as much as all. False: the client is gone. */
-static bool ask_elsewhere(struct coord_call *c, struct node **nodes, size_t n, struct fan *f)
+static bool ask_elsewhere(struct coord_call *c, struct node **nodes, size_t n, struct coord_gather *f)
 {
     bool waits = true, answered = false;
     for (size_t i = 0; i < n && waits && !answered; i++) {
-        if (!atomic_load(&nodes[i]->in_cluster) || node_is_away(nodes[i]))
+        if (!atomic_load(&nodes[i]->in_cluster) || coord_node_is_away(nodes[i]))
             continue;
-        fan_end(f);
+        coord_gather_end(f);
         c->members = &nodes[i];
         c->n_members = 1;
         waits = ask_members(f, c, "POST", derivation_elsewhere, '{');
-        answered = f->parts[0].fate != PART_LACKS;
+        answered = f->parts[0].fate != COORD_MISSING;
     }
     return waits;
 }
@@ -441,15 +443,15 @@ static bool ask_elsewhere(struct coord_call *c, struct node **nodes, size_t n, s
 /* Derives an output: the server that knows its subject makes it. A thread HOST:TID is known where that host is. */
 void coord_outputs_derive(struct coord_call *c)
 {
-    if (comparison_is_asked(c)) {
+    if (coord_comparison_is_asked(c)) {
         derive_comparison(c);
         return;
     }
-    struct fan f;
+    struct coord_gather f;
     int64_t begin, own;
-    struct node *owner = question_owner(c, c->parameters, &own), **all = c->members;
+    struct node *owner = coord_question_owner(c, c->parameters, &own), **all = c->members;
     if (!owner && coord_integer(json_object_get(c->parameters, "begin"), &begin))
-        pieces_keep(c, begin);
+        coord_rotations_keep(c, begin);
     size_t n = c->n_members;
     if (owner) {
         c->members = arena_new(c->q->arena, struct node *, 1);
@@ -458,11 +460,11 @@ void coord_outputs_derive(struct coord_call *c)
     }
     bool waits = ask_members(&f, c, "POST", derivation, '{');
     const char *away = waits && !first_good(&f) ? who_is_away(c, &f) : NULL;
-    if (away && !strcmp(c->arg[1], paths[0]) && question_names_host(c->parameters))
+    if (away && !strcmp(c->arg[1], paths[0]) && coord_question_names_host(c->parameters))
         waits = ask_elsewhere(c, all, n, &f);
     if (waits && first_good(&f))
         send_derived(c, &f);
     else if (waits)
-        fan_refuse_while(&f, away);
-    fan_end(&f);
+        coord_gather_refuse_while(&f, away);
+    coord_gather_end(&f);
 }

@@ -2,10 +2,10 @@
 /* Data of entries: states, arrows, series, tooltips, annotations; and styles. */
 #include <string.h>
 
-#include "coord/bars.h"
+#include "coord/counts.h"
 #include "coord/groups.h"
-#include "coord/pieces.h"
-#include "coord/wholes.h"
+#include "coord/rotation.h"
+#include "coord/totals.h"
 
 /* ---- rows of requested entries: each server is asked for its own ---- */
 
@@ -14,42 +14,43 @@ typedef const char *make_body(struct coord_call *, size_t member, json_t *items)
 
 static const char *body_plain(struct coord_call *c, size_t member, json_t *items)
 {
-    return body_with(c, c->members[member], "requested_items", items, NULL, NULL);
+    return coord_body_with(c, c->members[member], "requested_items", items, NULL, NULL);
 }
 
 /* Asks the owners of the requested items. False: an answer was sent. */
-static bool ask_owners(struct fan *f, struct coord_call *c, const char *path, struct items *items, make_body *make)
+static bool ask_owners(
+    struct coord_gather *f, struct coord_call *c, const char *path, struct items *items, make_body *make)
 {
     const char *body;
     size_t asked = 0;
-    if (!groups_ask(c))
+    if (!coord_groups_ask(c))
         return false;
-    const char *wrong = items_split(c, items);
+    const char *wrong = coord_items_split(c, items);
     if (wrong || !items->given) {
         coord_error(c, 400, wrong ? wrong : "Missing query parameters: requested_items", NULL);
         return false;
     }
-    fan_begin(f, c, c->n_members + c->c->n_machine_groups);
+    coord_gather_begin(f, c, c->n_members + c->c->n_groups);
     for (size_t i = 0; i < c->n_members; i++)
         if (json_array_size(items->own[i]) && (body = make(c, i, items->own[i]))) {
-            fan_ask(f, c->members[i], "POST", path, body);
+            coord_gather_ask(f, c->members[i], "POST", path, body);
             asked++;
         }
     for (size_t i = 0; i < c->n_members && !asked; i++) /* errors in the rest: one server reports them */
-        if (!node_is_away(c->members[i]) || i + 1 == c->n_members) {
-            fan_ask(f, c->members[i], "POST", path, body_plain(c, i, items->own[i]));
+        if (!coord_node_is_away(c->members[i]) || i + 1 == c->n_members) {
+            coord_gather_ask(f, c->members[i], "POST", path, body_plain(c, i, items->own[i]));
             asked++;
         }
-    if (fan_wait(f) && envelopes_open(f))
+    if (coord_gather_wait(f) && coord_envelopes_open(f))
         return true;
-    fan_end(f);
+    coord_gather_end(f);
     return false;
 }
 
 /* Frees a merged part: the output needs the memory. */
-static void end_part(struct fan_part *p)
+static void end_part(struct coord_answer *p)
 {
-    if (p->fate == PART_GOOD) { /* failed parts may still be arriving */
+    if (p->fate == COORD_GOOD) { /* failed parts may still be arriving */
         text_fini(&p->fetch.body);
         p->root = p->model = (struct slice){0};
     }
@@ -57,18 +58,18 @@ static void end_part(struct fan_part *p)
 
 /* Sends the arrays of all models joined; `ids`: members of their objects that are ids. Other members are those of the
  * first model. */
-static void send_joined(struct fan *f, const char *array, const char *const *ids)
+static void send_joined(struct coord_gather *f, const char *array, const char *const *ids)
 {
     struct text t = {.fd = -1};
     bool first = true;
-    struct json j = envelope_begin(f->call, &t);
+    struct json j = coord_envelope_begin(f->call, &t);
     json_begin_object(&j);
     for (size_t i = 0; i < f->n; i++) {
         struct slice_walk w = slice_members(f->parts[i].model);
         for (struct slice key, value; first && slice_next_member(&w, &key, &value);)
             if (!slice_equals(key, array)) {
-                put_slice_key(&j, key);
-                put_slice(&j, value);
+                slice_put_key(&j, key);
+                slice_put(&j, value);
             }
         first = first && !f->parts[i].model.at;
     }
@@ -79,27 +80,27 @@ static void send_joined(struct fan *f, const char *array, const char *const *ids
         int64_t own;
         for (struct slice row; slice_next(&w, &row);)
             if (!f->call->lines || !slice_integer(slice_get(row, ids[0]), &own) ||
-                !groups_hide(f->call, coord_id(f->call, f->parts[i].node, own)))
-                put_with_ids(f->call, &j, f->parts[i].node, row, ids);
+                !coord_groups_hide(f->call, coord_id(f->call, f->parts[i].node, own)))
+                coord_put_with_ids(f->call, &j, f->parts[i].node, row, ids);
         end_part(&f->parts[i]);
     }
     json_end_array(&j);
     json_end_object(&j);
-    envelope_send(f->call, &t);
+    coord_envelope_send(f->call, &t);
 }
 
 static void send_rows(struct coord_call *c, const char *array, const char *const *ids, make_body *make,
-    void (*fold)(struct fan *), void (*add)(struct fan *))
+    void (*fold)(struct coord_gather *), void (*add)(struct coord_gather *))
 {
-    struct fan f;
+    struct coord_gather f;
     struct items items;
     bool some = false;
-    if (!ask_owners(&f, c, path_asked(c), &items, make))
+    if (!ask_owners(&f, c, coord_path_asked(c), &items, make))
         return;
     for (size_t i = 0; i < f.n; i++) {
-        struct fan_part *p = &f.parts[i];
+        struct coord_answer *p = &f.parts[i];
         if (p->model.at && !slice_is(slice_get(p->model, array), '['))
-            part_spoil(&f, p, "its answer has another form than the protocol's");
+            coord_answer_spoil(&f, p, "its answer has another form than the protocol's");
         some |= p->model.at != NULL;
     }
     if (some) {
@@ -107,66 +108,67 @@ static void send_rows(struct coord_call *c, const char *array, const char *const
         add(&f);
         send_joined(&f, array, ids);
     } else {
-        envelope_send_null(c, c->verdict, c->message);
+        coord_envelope_send_null(c, c->verdict, c->message);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
 static const char *body_states(struct coord_call *c, size_t member, json_t *items)
 {
-    struct coord_pieces *groups;
-    size_t n = c->members[member]->group ? pieces_find(c, &groups) : 0;
+    struct coord_rotation *rotations;
+    size_t n = c->members[member]->rotation ? coord_rotations_find(c, &rotations) : 0;
     for (size_t g = 0; g < n; g++)
-        for (size_t i = 0; i < groups[g].n; i++)
-            if (groups[g].v[i].node == c->members[member])
-                return piece_states_body(c, &groups[g], i, items);
+        for (size_t i = 0; i < rotations[g].n; i++)
+            if (rotations[g].v[i].node == c->members[member])
+                return coord_rotation_states_body(c, &rotations[g], i, items);
     return body_plain(c, member, items);
 }
 
 void coord_analysis_states(struct coord_call *c)
 {
-    send_rows(c, "rows", (const char *const[]){"entryId", NULL}, body_states, pieces_fold_states, groups_add_states);
+    send_rows(c, "rows", (const char *const[]){"entryId", NULL}, body_states, coord_rotation_fold_states,
+        coord_groups_add_states);
 }
 
 void coord_analysis_xy(struct coord_call *c)
 {
-    if (!wholes_answer(c) && !bars_answer(c) && !http_gone(c->q))
-        send_rows(
-            c, "series", (const char *const[]){"seriesId", NULL}, body_plain, pieces_fold_series, groups_add_series);
+    if (!coord_totals_answer(c) && !coord_counts_answer(c) && !http_gone(c->q))
+        send_rows(c, "series", (const char *const[]){"seriesId", NULL}, body_plain, coord_rotation_fold_series,
+            coord_groups_add_series);
 }
 
 /* ---- data from all servers ---- */
 
-static void ask_all(struct fan *f, struct coord_call *c, const char *method)
+static void ask_all(struct coord_gather *f, struct coord_call *c, const char *method)
 {
-    const char *path = path_asked(c), *set = http_query(c->q, "markerSetId");
+    const char *path = coord_path_asked(c), *set = http_query(c->q, "markerSetId");
     if (set)
-        path = arena_printf(c->q->arena, "%s?markerSetId=%s", path, path_part(c->q->arena, set));
-    fan_begin(f, c, c->n_members);
+        path = arena_printf(c->q->arena, "%s?markerSetId=%s", path, coord_path_part(c->q->arena, set));
+    coord_gather_begin(f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(f, c->members[i], method, path,
-            *method == 'P' ? body_with(c, c->members[i], NULL, NULL, NULL, NULL) : NULL);
+        coord_gather_ask(f, c->members[i], method, path,
+            *method == 'P' ? coord_body_with(c, c->members[i], NULL, NULL, NULL, NULL) : NULL);
 }
 
 void coord_analysis_arrows(struct coord_call *c)
 {
     static const char *const ids[] = {"sourceId", "targetId", NULL};
-    struct fan f;
+    struct coord_gather f;
     struct text t = {.fd = -1};
     ask_all(&f, c, "POST");
-    if (fan_wait(&f) && envelopes_open(&f)) {
-        struct json j = envelope_begin(c, &t);
+    if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
+        struct json j = coord_envelope_begin(c, &t);
         json_begin_array(&j);
         for (size_t i = 0; i < f.n; i++) {
             struct slice_walk w = slice_items(f.parts[i].model);
             for (struct slice arrow; slice_next(&w, &arrow);)
-                put_with_ids(c, &j, f.parts[i].node, arrow, ids);
+                coord_put_with_ids(c, &j, f.parts[i].node, arrow, ids);
             end_part(&f.parts[i]);
         }
         json_end_array(&j);
-        envelope_send(c, &t);
+        coord_envelope_send(c, &t);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
 /* Names of members already written; the first object with a name wins. */
@@ -193,12 +195,12 @@ static struct names names_new(struct coord_call *c)
 
 void coord_analysis_style(struct coord_call *c)
 {
-    struct fan f;
+    struct coord_gather f;
     struct text t = {.fd = -1};
     struct names names = names_new(c);
     ask_all(&f, c, "POST");
-    if (fan_wait(&f) && envelopes_open(&f)) {
-        struct json j = envelope_begin(c, &t);
+    if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
+        struct json j = coord_envelope_begin(c, &t);
         json_begin_object(&j);
         json_key(&j, "styles");
         json_begin_object(&j);
@@ -206,19 +208,19 @@ void coord_analysis_style(struct coord_call *c)
             struct slice_walk w = slice_members(slice_get(f.parts[i].model, "styles"));
             for (struct slice key, value; slice_next_member(&w, &key, &value);)
                 if (is_new(&names, key)) {
-                    put_slice_key(&j, key);
-                    put_slice(&j, value);
+                    slice_put_key(&j, key);
+                    slice_put(&j, value);
                 }
         }
         json_end_object(&j);
         json_end_object(&j);
-        envelope_send(c, &t);
+        coord_envelope_send(c, &t);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
 /* Writes the items of arrays, without duplicates. */
-static void put_union(struct fan *f, struct json *j, const char *array)
+static void put_union(struct coord_gather *f, struct json *j, const char *array)
 {
     struct names names = names_new(f->call);
     json_begin_array(j);
@@ -227,53 +229,53 @@ static void put_union(struct fan *f, struct json *j, const char *array)
         struct slice_walk w = slice_items(array ? slice_get(model, array) : model);
         for (struct slice item; slice_next(&w, &item);)
             if (is_new(&names, item))
-                put_slice(j, item);
+                slice_put(j, item);
     }
     json_end_array(j);
 }
 
 void coord_analysis_categories(struct coord_call *c)
 {
-    struct fan f;
+    struct coord_gather f;
     struct text t = {.fd = -1};
     ask_all(&f, c, "GET");
-    if (fan_wait(&f) && envelopes_open(&f)) {
-        struct json j = envelope_begin(c, &t);
+    if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
+        struct json j = coord_envelope_begin(c, &t);
         json_begin_object(&j);
         json_key(&j, "annotationCategories");
         put_union(&f, &j, "annotationCategories");
         json_end_object(&j);
-        envelope_send(c, &t);
+        coord_envelope_send(c, &t);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
 void coord_marker_sets(struct coord_call *c)
 {
-    struct fan f;
+    struct coord_gather f;
     struct text t = {.fd = -1};
     ask_all(&f, c, "GET");
-    if (fan_wait(&f) && envelopes_open(&f)) {
-        struct json j = envelope_begin(c, &t);
+    if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
+        struct json j = coord_envelope_begin(c, &t);
         put_union(&f, &j, NULL);
-        envelope_send(c, &t);
+        coord_envelope_send(c, &t);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
 /* ---- annotations ---- */
 
-static void put_category(struct fan *f, struct json *j, struct slice name)
+static void put_category(struct coord_gather *f, struct json *j, struct slice name)
 {
     static const char *const ids[] = {"entryId", NULL};
-    put_slice_key(j, name);
+    slice_put_key(j, name);
     json_begin_array(j);
     for (size_t i = 0; i < f->n; i++) {
         struct slice_walk w = slice_members(slice_get(f->parts[i].model, "annotations"));
         for (struct slice key, value, item; slice_next_member(&w, &key, &value);) {
             struct slice_walk in = slice_items(value);
             while (slice_same(key, name) && slice_next(&in, &item))
-                put_with_ids(f->call, j, f->parts[i].node, item, ids);
+                coord_put_with_ids(f->call, j, f->parts[i].node, item, ids);
         }
     }
     json_end_array(j);
@@ -282,23 +284,23 @@ static void put_category(struct fan *f, struct json *j, struct slice name)
 /* Asks for annotations. Items are optional; without them, the request goes to all servers unchanged. */
 void coord_analysis_annotations(struct coord_call *c)
 {
-    struct fan f;
+    struct coord_gather f;
     struct text t = {.fd = -1};
     struct items items;
     struct names names = names_new(c);
-    const char *wrong = NULL, *path = path_asked(c);
+    const char *wrong = NULL, *path = coord_path_asked(c);
     bool by_items = json_is_array(json_object_get(c->parameters, "requested_items"));
-    if (by_items && (wrong = items_split(c, &items))) {
+    if (by_items && (wrong = coord_items_split(c, &items))) {
         coord_error(c, 400, wrong, NULL);
         return;
     }
-    fan_begin(&f, c, c->n_members);
+    coord_gather_begin(&f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(&f, c->members[i], "POST", path,
-            body_with(
+        coord_gather_ask(&f, c->members[i], "POST", path,
+            coord_body_with(
                 c, c->members[i], by_items ? "requested_items" : NULL, by_items ? items.own[i] : NULL, NULL, NULL));
-    if (fan_wait(&f) && envelopes_open(&f)) {
-        struct json j = envelope_begin(c, &t);
+    if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
+        struct json j = coord_envelope_begin(c, &t);
         json_begin_object(&j);
         json_key(&j, "annotations");
         json_begin_object(&j);
@@ -310,9 +312,9 @@ void coord_analysis_annotations(struct coord_call *c)
         }
         json_end_object(&j);
         json_end_object(&j);
-        envelope_send(c, &t);
+        coord_envelope_send(c, &t);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
 /* ---- tooltips: answered by the owner ---- */
@@ -325,7 +327,7 @@ static json_t *own_element(struct coord_call *c, const struct node *owner)
     for (int i = 0; i < 2; i++) {
         int64_t id, own;
         if (coord_integer(json_object_get(e, keys[i]), &id) && id >= 0)
-            json_object_set_new(e, keys[i], json_integer(entry_owner(c, id, &own) == owner ? own : -1));
+            json_object_set_new(e, keys[i], json_integer(coord_entry_owner(c, id, &own) == owner ? own : -1));
     }
     return e;
 }
@@ -334,9 +336,9 @@ static json_t *own_element(struct coord_call *c, const struct node *owner)
 static void put_tip(struct json *j, const struct node *owner, struct slice tip)
 {
     if (slice_is(tip, '"') && tip.n > 10 && tip.at[5] == '-')
-        put_time_text(j, owner, tip, NULL);
+        coord_put_time_text(j, owner, tip, NULL);
     else
-        put_slice(j, tip);
+        slice_put(j, tip);
 }
 
 static void put_tips(struct json *j, const struct node *owner, struct slice tips)
@@ -344,7 +346,7 @@ static void put_tips(struct json *j, const struct node *owner, struct slice tips
     struct slice_walk w = slice_members(tips);
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         put_tip(j, owner, value);
     }
     json_end_object(j);
@@ -359,35 +361,36 @@ static size_t owner_of_items(struct coord_call *c, const struct items *items)
     int64_t own;
     json_array_foreach (list, i, item)
         if (!n)
-            n = entry_owner(c, json_integer_value(item), &own);
+            n = coord_entry_owner(c, json_integer_value(item), &own);
     while (owner < c->n_members && c->members[owner] != n)
         owner++;
     if (n && owner < c->n_members && json_array_size(items->own[owner]))
         return owner;
-    for (owner = 0; owner + 1 < c->n_members && node_is_away(c->members[owner]);)
+    for (owner = 0; owner + 1 < c->n_members && coord_node_is_away(c->members[owner]);)
         owner++;
     return owner;
 }
 
-static void send_tips(struct coord_call *c, const struct fan_part *p)
+static void send_tips(struct coord_call *c, const struct coord_answer *p)
 {
     struct text t = {.fd = -1};
-    struct json j = envelope_begin(c, &t);
+    struct json j = coord_envelope_begin(c, &t);
     if (slice_is(p->model, '{'))
         put_tips(&j, p->node, p->model);
     else
         json_write_null(&j);
-    envelope_send(c, &t);
+    coord_envelope_send(c, &t);
 }
 
 /* Returns the previous piece of the member's group that has the requested entry, too; n_members: none. */
 static size_t piece_before(struct coord_call *c, size_t member, const struct items *items)
 {
     size_t best = c->n_members;
-    for (size_t i = 0; i < c->n_members && c->members[member]->group; i++)
-        if (c->members[i]->group == c->members[member]->group && json_array_size(items->own[i]) &&
-            member_range(c, c->members[i]).begin < member_range(c, c->members[member]).begin &&
-            (best == c->n_members || member_range(c, c->members[i]).begin > member_range(c, c->members[best]).begin))
+    for (size_t i = 0; i < c->n_members && c->members[member]->rotation; i++)
+        if (c->members[i]->rotation == c->members[member]->rotation && json_array_size(items->own[i]) &&
+            coord_member_range(c, c->members[i]).begin < coord_member_range(c, c->members[member]).begin &&
+            (best == c->n_members ||
+                coord_member_range(c, c->members[i]).begin > coord_member_range(c, c->members[best]).begin))
             best = i;
     return best;
 }
@@ -395,9 +398,9 @@ static size_t piece_before(struct coord_call *c, size_t member, const struct ite
 /* Asks a piece for its end: the next piece does not know the state at its own begin, but this one does. */
 static void tip_at_end(struct coord_call *c, size_t member, json_t *items)
 {
-    struct fan f;
+    struct coord_gather f;
     json_t *p = json_copy(c->parameters), *element = own_element(c, c->members[member]);
-    json_t *end = json_integer(member_range(c, c->members[member]).end);
+    json_t *end = json_integer(coord_member_range(c, c->members[member]).end);
     json_object_set(p, "requested_items", items);
     json_object_set_new(p, "requested_times", json_pack("[O]", end));
     if (element) {
@@ -406,11 +409,11 @@ static void tip_at_end(struct coord_call *c, size_t member, json_t *items)
         json_object_set_new(element, "duration", json_integer(0));
         json_object_set(p, "requested_element", element);
     }
-    fan_begin(&f, c, 1);
-    fan_ask(&f, c->members[member], "POST", path_asked(c), body_of(c, c->members[member], p));
-    if (fan_wait(&f) && envelopes_open(&f))
+    coord_gather_begin(&f, c, 1);
+    coord_gather_ask(&f, c->members[member], "POST", coord_path_asked(c), coord_body_of(c, c->members[member], p));
+    if (coord_gather_wait(&f) && coord_envelopes_open(&f))
         send_tips(c, &f.parts[0]);
-    fan_end(&f);
+    coord_gather_end(&f);
     json_decref(end);
     json_decref(element);
     json_decref(p);
@@ -420,40 +423,40 @@ static void tip_at_end(struct coord_call *c, size_t member, json_t *items)
 static void send_group_tips(struct coord_call *c)
 {
     static const char end[] = "tooltip";
-    struct fan f;
+    struct coord_gather f;
     struct items items;
     struct text t = {.fd = -1};
-    const char *path = path_asked(c);
+    const char *path = coord_path_asked(c);
     path = arena_printf(c->q->arena, "%.*sstates", (int)(strlen(path) - strlen(end)), path);
     if (!ask_owners(&f, c, path, &items, body_states))
         return;
-    pieces_fold_states(&f);
-    struct json j = envelope_begin(c, &t);
-    groups_put_tips(&f, &j);
-    envelope_send(c, &t);
-    fan_end(&f);
+    coord_rotation_fold_states(&f);
+    struct json j = coord_envelope_begin(c, &t);
+    coord_groups_put_tips(&f, &j);
+    coord_envelope_send(c, &t);
+    coord_gather_end(&f);
 }
 
 void coord_analysis_tooltip(struct coord_call *c)
 {
-    if (groups_point(c)) {
+    if (coord_groups_point(c)) {
         send_group_tips(c);
         return;
     }
-    struct fan f;
+    struct coord_gather f;
     struct items items;
-    const char *wrong = items_split(c, &items), *path = path_asked(c);
+    const char *wrong = coord_items_split(c, &items), *path = coord_path_asked(c);
     if (wrong) {
         coord_error(c, 400, wrong, NULL);
         return;
     }
     size_t owner = owner_of_items(c, &items);
     json_t *element = own_element(c, c->members[owner]);
-    const char *body = body_with(c, c->members[owner], items.given ? "requested_items" : NULL, items.own[owner],
+    const char *body = coord_body_with(c, c->members[owner], items.given ? "requested_items" : NULL, items.own[owner],
         element ? "requested_element" : NULL, element);
-    fan_begin(&f, c, 1);
-    fan_ask(&f, c->members[owner], "POST", path, body);
-    if (fan_wait(&f) && envelopes_open(&f)) {
+    coord_gather_begin(&f, c, 1);
+    coord_gather_ask(&f, c->members[owner], "POST", path, body);
+    if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
         struct slice_walk w = slice_members(f.parts[0].model);
         struct slice key, value;
         size_t before = slice_next_member(&w, &key, &value) ? c->n_members : piece_before(c, owner, &items);
@@ -462,6 +465,6 @@ void coord_analysis_tooltip(struct coord_call *c)
         else
             send_tips(c, &f.parts[0]);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
     json_decref(element);
 }

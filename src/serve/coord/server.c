@@ -13,9 +13,9 @@
 #include "base/pool.h"
 #include "base/wait.h"
 #include "coord/call.h"
-#include "coord/offers.h"
+#include "coord/output_cache.h"
 #include "coord/table.h"
-#include "coord/turns.h"
+#include "coord/admission.h"
 
 enum { HAS_BODY = 1, CHANGES = 2, OF_EXPERIMENT = 4, HANDLERS = 256, ANSWERS_BYTES = 512 << 20 };
 
@@ -102,20 +102,20 @@ static void no_config_types(struct coord_call *c)
 /* ---- status ---- */
 
 /* Reports UP as long as any server may answer. */
-static void tell_health(struct coord_call *c)
+static void send_health(struct coord_call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     bool up = false;
     for (size_t i = 0; i < c->n_servers; i++)
-        up |= !node_is_away(c->servers[i]);
+        up |= !coord_node_is_away(c->servers[i]);
     json_begin_object(&j);
     json_kv_string(&j, "status", up ? "UP" : "DOWN");
     json_end_object(&j);
     coord_reply(c, up ? 200 : 503, &t);
 }
 
-static void tell_identity(struct coord_call *c)
+static void send_identity(struct coord_call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
@@ -144,7 +144,7 @@ static void tell_identity(struct coord_call *c)
 }
 
 /* Extension of the protocol: the servers, and which are away. */
-static void tell_servers(struct coord_call *c)
+static void send_servers(struct coord_call *c)
 {
     static const char *const stages[] = {"UNKNOWN", "UP"};
     struct text t = {.fd = -1};
@@ -154,11 +154,11 @@ static void tell_servers(struct coord_call *c)
         struct node *n = c->servers[i];
         json_begin_object(&j);
         json_kv_string(&j, "name", n->is->name);
-        json_kv_string(&j, "url", node_url(n, c->q->arena));
-        bool away = node_is_away(n);
+        json_kv_string(&j, "url", coord_node_url(n, c->q->arena));
+        bool away = coord_node_is_away(n);
         json_kv_string(&j, "status", away ? "AWAY" : stages[atomic_load(&n->stage) == NODE_THERE]);
         if (away)
-            json_kv_string(&j, "statusMessage", node_why(n, c->q->arena));
+            json_kv_string(&j, "statusMessage", coord_node_why(n, c->q->arena));
         json_kv_bool(&j, "cluster", atomic_load(&n->in_cluster)); /* continues critical paths on other nodes */
         json_end_object(&j);
     }
@@ -167,7 +167,7 @@ static void tell_servers(struct coord_call *c)
 }
 
 /* Extension of the protocol: reports of the cluster's nodes about themselves. */
-static void tell_cluster(struct coord_call *c)
+static void send_cluster(struct coord_call *c)
 {
     const struct coord_finder *f = c->c->o.finder;
     struct text t = {.fd = -1};
@@ -181,13 +181,13 @@ static void tell_cluster(struct coord_call *c)
     text_fini(&t);
 }
 
-static bool tell_self(struct coord_call *c, const struct tsp_path *path)
+static bool send_self(struct coord_call *c, const struct tsp_path *path)
 {
     static const struct {
         const char *path;
         coord_run *run;
     } known[] = {
-        {"health", tell_health}, {"identifier", tell_identity}, {"servers", tell_servers}, {"cluster", tell_cluster}};
+        {"health", send_health}, {"identifier", send_identity}, {"servers", send_servers}, {"cluster", send_cluster}};
     for (size_t i = 0; path->n == 1 && i < sizeof known / sizeof *known; i++) {
         if (strcmp(path->part[0], known[i].path) != 0)
             continue;
@@ -228,12 +228,12 @@ static uint64_t kind_of(const struct coord_call *c)
     return map_hash(of, sizeof of);
 }
 
-static void run_in_turn(struct coord_call *c, const struct route *r)
+static void run_admitted(struct coord_call *c, const struct route *r)
 {
-    struct coord_turn turn;
-    if (turn_begin(c->c->turns, c->q, kind_of(c), &turn))
+    struct coord_admitted turn;
+    if (coord_admission_begin(c->c->turns, c->q, kind_of(c), &turn))
         r->run(c);
-    turn_end(c->c->turns, &turn, c->held, c->replied && !http_was_gone(c->q));
+    coord_admission_end(c->c->turns, &turn, c->held, c->replied && !http_was_gone(c->q));
 }
 
 static void run(struct coord_call *c, const struct route *r)
@@ -241,13 +241,14 @@ static void run(struct coord_call *c, const struct route *r)
     if (c->q->only_asks && r->flags & CHANGES)
         coord_error(c, 403, "Pages of other sites may ask, but not change anything",
             "start the coordinator with --cors and this page's origin, which then may");
-    else if ((!(r->flags & OF_EXPERIMENT) || members_find(c, c->arg[0])) && (!(r->flags & HAS_BODY) || take_body(c)))
-        run_in_turn(c, r);
+    else if ((!(r->flags & OF_EXPERIMENT) || coord_members_find(c, c->arg[0])) &&
+        (!(r->flags & HAS_BODY) || take_body(c)))
+        run_admitted(c, r);
     if (!c->replied)
         coord_error(c, 503, "The request ended before its answer was there", NULL);
     json_decref(c->parameters);
     json_decref(c->body);
-    vec_free(&c->lacks);
+    vec_free(&c->missing);
 }
 
 static const uint64_t *keys_now(struct coordinator *k, struct arena *a)
@@ -274,9 +275,9 @@ static void route(struct coordinator *k, struct http_request *q, const struct ts
     const char *title;
     int status;
     c.via = via_from_here(k, q);
-    c.n_servers = nodes_now(k, q->arena, &c.servers);
+    c.n_servers = coord_nodes_now(k, q->arena, &c.servers);
     c.keys = keys_now(k, q->arena);
-    if (tell_self(&c, path))
+    if (send_self(&c, path))
         return;
     if (!c.via) {
         coord_error(
@@ -335,22 +336,22 @@ static int take_state(struct coordinator *c, struct err *e)
     if (!rc && dir)
         rc = coord_ids_keep_in(c->ids, arena_printf(&a, "%s/ids", dir), e);
     if (!rc)
-        rc = bookmarks_open(dir ? arena_printf(&a, "%s/bookmarks.json", dir) : NULL, &c->bookmarks, e);
+        rc = coord_bookmarks_open(dir ? arena_printf(&a, "%s/bookmarks.json", dir) : NULL, &c->bookmarks, e);
     arena_fini(&a);
     return rc;
 }
 
 static void free_all(struct coordinator *c)
 {
-    nodes_stop(c);
+    coord_nodes_stop(c);
     http_client_stop(c->client);
     http_client_stop(c->probing);
-    bookmarks_close(c->bookmarks);
-    versions_free(c->versions);
-    offers_free(c->offers);
-    places_free(c->places);
-    memories_free(c->memories);
-    turns_free(c->turns);
+    coord_bookmarks_close(c->bookmarks);
+    coord_versions_free(c->versions);
+    coord_output_cache_free(c->output_cache);
+    coord_positions_free(c->places);
+    coord_line_cache_free(c->line_cache);
+    coord_admission_free(c->turns);
     coord_ids_free(c->ids);
     if (c->state_lock >= 0)
         close(c->state_lock);
@@ -370,11 +371,11 @@ int coord_start(const struct coord_options *o, struct coordinator **out, struct 
     c->o.answers_bytes = client.max_held_bytes = o->answers_bytes ? o->answers_bytes : ANSWERS_BYTES;
     uuid_random(c->id);
     c->ids = coord_ids_new();
-    c->versions = versions_new();
-    c->offers = offers_new();
-    c->places = places_new();
-    c->memories = memories_new();
-    c->turns = turns_new(c->o.answers_bytes);
+    c->versions = coord_versions_new();
+    c->output_cache = coord_output_cache_new();
+    c->places = coord_positions_new();
+    c->line_cache = coord_line_cache_new();
+    c->turns = coord_admission_new(c->o.answers_bytes);
     pthread_mutex_init(&c->lock, NULL);
     wait_init(&c->changed);
     h.public_path = "/tsp/api/health";
@@ -386,7 +387,7 @@ int coord_start(const struct coord_options *o, struct coordinator **out, struct 
     if (!rc)
         rc = http_client_start(&client, &c->probing, e);
     if (!rc)
-        rc = nodes_start(c, e);
+        rc = coord_nodes_start(c, e);
     if (!rc)
         rc = http_server_start(&h, handle, c, &c->http, e);
     if (rc) {

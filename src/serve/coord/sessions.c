@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coord/pieces.h"
+#include "coord/rotation.h"
 
 enum { MOST_SESSIONS = 1 << 16 };
 #define NONE SIZE_MAX
@@ -22,12 +22,12 @@ struct sessions {
     struct map told; /* reported pairs of servers */
 };
 
-struct sessions *sessions_new(void)
+struct sessions *coord_sessions_new(void)
 {
     return mem_zalloc(sizeof(struct sessions));
 }
 
-void sessions_free(struct sessions *s)
+void coord_sessions_free(struct sessions *s)
 {
     if (!s)
         return;
@@ -84,7 +84,8 @@ static void note_trace(struct coordinator *c, const struct node *n, struct slice
             known = true;
             is->begin = now.begin < is->begin ? now.begin : is->begin;
             is->end = now.end > is->end ? now.end : is->end;
-        } else if ((!n->group || n->group != is->node->group) && (is->end <= now.begin || now.end <= is->begin)) {
+        } else if ((!n->rotation || n->rotation != is->node->rotation) &&
+            (is->end <= now.begin || now.end <= is->begin)) {
             tell(c, is, &now, trace);
         }
     }
@@ -95,7 +96,7 @@ static void note_trace(struct coordinator *c, const struct node *n, struct slice
     *map_put(&s->last, now.what, NULL) = s->v.n - 1;
 }
 
-void sessions_note(struct coordinator *c, const struct node *n, struct slice experiments)
+void coord_sessions_note(struct coordinator *c, const struct node *n, struct slice experiments)
 {
     struct slice_walk w = slice_items(experiments);
     for (struct slice x; slice_next(&w, &x);) {

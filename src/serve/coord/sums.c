@@ -74,7 +74,7 @@ static const struct {
     {TSP_SUM, "count", false, how_many}, {TSP_SUM, "total", false, total}, {TSP_SUM, "self", false, self_time}};
 enum { N_LABELS = sizeof labels / sizeof *labels };
 
-bool put_sum_label(struct json *j, const struct root_sum *s, const struct merge_rule *r)
+bool coord_put_sum_label(struct json *j, const struct root_sum *s, const struct merge_rule *r)
 {
     size_t i = 0;
     struct text t = {.fd = -1};
@@ -115,12 +115,12 @@ static bool take_figures(const struct node *n, struct slice m, struct figures *f
         return false;
     f->n = (uint64_t)count;
     f->spread = strtod(spread.at, NULL); /* number ends there: the text behind it is no part of one */
-    f->least_begin = time_shown(n, f->least_begin);
-    f->most_begin = time_shown(n, f->most_begin);
+    f->least_begin = coord_time_shown(n, f->least_begin);
+    f->most_begin = coord_time_shown(n, f->most_begin);
     return true;
 }
 
-bool sum_add(struct root_sum *s, const struct node *n, struct slice metadata)
+bool coord_sum_add(struct root_sum *s, const struct node *n, struct slice metadata)
 {
     struct figures f = {0};
     int64_t self;
@@ -132,7 +132,7 @@ bool sum_add(struct root_sum *s, const struct node *n, struct slice metadata)
     return true;
 }
 
-void put_sum_metadata(struct json *j, const struct root_sum *s, struct slice metadata)
+void coord_put_sum_metadata(struct json *j, const struct root_sum *s, struct slice metadata)
 {
     const struct {
         const char *key;
@@ -147,9 +147,9 @@ void put_sum_metadata(struct json *j, const struct root_sum *s, struct slice met
         bool spread = slice_equals(key, "spread");
         while (i < N_WHOLE && !slice_equals(key, whole[i].key))
             i++;
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (i == N_WHOLE && !spread) {
-            put_slice(j, value);
+            slice_put(j, value);
             continue;
         }
         json_begin_array(j);
@@ -183,7 +183,7 @@ static struct root_sum *sum_called(struct sums *all, struct coord_call *c, struc
     return &all->v.v[all->v.n - 1];
 }
 
-void sums_take(struct sums *all, struct coord_call *c, const struct node *n, size_t part, struct slice entry)
+void coord_sums_take(struct sums *all, struct coord_call *c, const struct node *n, size_t part, struct slice entry)
 {
     struct slice_walk w = slice_items(slice_get(entry, "labels"));
     struct slice label, m = slice_get(entry, "metadata"), key = slice_get(entry, "key");
@@ -192,8 +192,8 @@ void sums_take(struct sums *all, struct coord_call *c, const struct node *n, siz
     if (!s)
         return;
     bool first = !s->all.n;
-    if (s->root[part] >= 0 || merge_stated(entry) != TSP_SUM || !slice_integer(slice_get(entry, "id"), &own) ||
-        own < 0 || !sum_add(s, n, m)) {
+    if (s->root[part] >= 0 || coord_merge_stated(entry) != TSP_SUM || !slice_integer(slice_get(entry, "id"), &own) ||
+        own < 0 || !coord_sum_add(s, n, m)) {
         s->apart = true;
         return;
     }
@@ -205,7 +205,7 @@ void sums_take(struct sums *all, struct coord_call *c, const struct node *n, siz
     s->parts++;
 }
 
-const struct root_sum *root_sum_of(const struct sums *all, size_t part, struct slice id)
+const struct root_sum *coord_sum_of(const struct sums *all, size_t part, struct slice id)
 {
     int64_t own;
     if (!slice_integer(id, &own) || own < 0)
@@ -216,7 +216,7 @@ const struct root_sum *root_sum_of(const struct sums *all, size_t part, struct s
     return NULL;
 }
 
-void sums_fini(struct sums *all)
+void coord_sums_fini(struct sums *all)
 {
     vec_free(&all->v);
 }

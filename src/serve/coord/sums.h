@@ -21,14 +21,14 @@ struct root_sum {
 struct sums { VEC(struct root_sum) v; size_t parts; };
 
 /* Takes a root of a part that states a sum, or has the label of another part's root. */
-void sums_take(struct sums *, struct coord_call *, const struct node *, size_t part, struct slice entry);
-void sums_fini(struct sums *);
+void coord_sums_take(struct sums *, struct coord_call *, const struct node *, size_t part, struct slice entry);
+void coord_sums_fini(struct sums *);
 /* Returns the sum of a part's entry, which is a root; NULL: none. */
-const struct root_sum *root_sum_of(const struct sums *, size_t part, struct slice id);
+const struct root_sum *coord_sum_of(const struct sums *, size_t part, struct slice id);
 /* Adds the numbers in an entry's metadata to the sum; false: there are none, and nothing is added. */
-bool sum_add(struct root_sum *, const struct node *, struct slice metadata);
+bool coord_sum_add(struct root_sum *, const struct node *, struct slice metadata);
 /* Writes a label of the sum; false: the column is not about the sum's figures. */
-bool put_sum_label(struct json *, const struct root_sum *, const struct merge_rule *);
-void put_sum_metadata(struct json *, const struct root_sum *, struct slice metadata);
+bool coord_put_sum_label(struct json *, const struct root_sum *, const struct merge_rule *);
+void coord_put_sum_metadata(struct json *, const struct root_sum *, struct slice metadata);
 
 #endif

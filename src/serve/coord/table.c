@@ -6,7 +6,7 @@
 
 #include "base/terms.h"
 #include "coord/numbering.h"
-#include "coord/pieces.h"
+#include "coord/rotation.h"
 #include "coord/table.h"
 
 enum { MAX_LINES = 10000, MAX_COLUMNS_ASKED = 4096, MAX_EQUAL = 500 };
@@ -40,7 +40,7 @@ static const char *body_for(const struct merged_table *t, size_t member, const s
 {
     json_t *p = json_copy(t->call->parameters), *body = json_object();
     bool descending = t->columns->descending;
-    int64_t own_time = descending ? negative(a->time) : time_asked_from(t->call->members[member], a->time);
+    int64_t own_time = descending ? negative(a->time) : coord_time_asked_from(t->call->members[member], a->time);
     set(p, "requested_table_index", NULL);
     set(p, "requested_times", NULL);
     set(p, "requested_value", NULL);
@@ -60,23 +60,23 @@ static const char *body_for(const struct merged_table *t, size_t member, const s
     if (a->n_ids)
         json_object_set_new(p, "requested_table_column_ids", list_of(a->ids, a->n_ids));
     json_object_set_new(body, "parameters", p);
-    return body_text(t->call->q->arena, body);
+    return coord_body_text(t->call->q->arena, body);
 }
 
 static struct slice content_at(struct slice line, size_t cell)
 {
-    return slice_get(line_cell(line, cell), "content");
+    return slice_get(coord_line_cell(line, cell), "content");
 }
 
 /* Reads a number such as "1795225075376113629", with or without quotes. */
-bool table_take_time(struct slice content, int64_t *time)
+bool coord_table_take_time(struct slice content, int64_t *time)
 {
     if (slice_is(content, '"'))
         content = (struct slice){content.at + 1, content.n - 2};
     return slice_integer(content, time);
 }
 
-size_t table_find_id(const int64_t *ids, size_t n, int64_t id)
+size_t coord_table_find_id(const int64_t *ids, size_t n, int64_t id)
 {
     size_t i = 0;
     while (i < n && ids[i] != id)
@@ -106,61 +106,62 @@ static const char *read_lines(
         return "its table has no size";
     out->low = (uint64_t)low;
     out->size = (uint64_t)size;
-    size_t time = table_find_id(out->ids, out->n_ids, own->by[0]),
-           begin = table_find_id(out->ids, out->n_ids, own->by[1]);
+    size_t time = coord_table_find_id(out->ids, out->n_ids, own->by[0]),
+           begin = coord_table_find_id(out->ids, out->n_ids, own->by[1]);
     out->lines = arena_new(a, struct table_line, most + 1);
     for (w = slice_items(slice_get(model, "lines")); out->n < most && slice_next(&w, &item); out->n++) {
         struct table_line *l = &out->lines[out->n];
         if (!slice_integer(slice_get(item, "index"), &index) || index < 0)
             return "its table has lines without numbers";
         *l = (struct table_line){.object = item, .index = (uint64_t)index};
-        if (t->columns->ordered && !table_take_time(content_at(item, time), &l->own_time))
+        if (t->columns->ordered && !coord_table_take_time(content_at(item, time), &l->own_time))
             return "its table has lines without times";
         if (t->columns->descending) {
             l->time = negative(l->own_time);
-            if (own->n_by > 1 && table_take_time(content_at(item, begin), &l->begin))
-                l->begin = time_shown(t->call->members[member], l->begin);
+            if (own->n_by > 1 && coord_table_take_time(content_at(item, begin), &l->begin))
+                l->begin = coord_time_shown(t->call->members[member], l->begin);
         } else if (t->columns->ordered) {
-            l->time = time_shown(t->call->members[member], l->own_time);
+            l->time = coord_time_shown(t->call->members[member], l->own_time);
         }
     }
     out->good = true;
     return NULL;
 }
 
-static void take_lines(struct merged_table *t, size_t member, struct fan *f, struct fan_part *p,
+static void take_lines(struct merged_table *t, size_t member, struct coord_gather *f, struct coord_answer *p,
     const struct line_ask *ask, struct line_answer *out)
 {
     const char *wrong = NULL;
-    if (p->fate == PART_GOOD && p->model.at)
+    if (p->fate == COORD_GOOD && p->model.at)
         wrong = slice_is(p->model, '{') ? read_lines(t, member, p->model, ask->count, out) : "its table is none";
     if (wrong)
-        part_spoil(f, p, wrong);
+        coord_answer_spoil(f, p, wrong);
     if (out->good && !wrong) {
-        memory_note(t, member, out);
+        coord_line_cache_note(t, member, out);
     } else {
         *out = (struct line_answer){0};
-        bool away = p->fate == PART_LACKS || (p->fate == PART_REFUSED && p->fetch.status >= 500);
-        t->absent[member] = away && memory_answer(t, member, ask, out);
+        bool away = p->fate == COORD_MISSING || (p->fate == COORD_REFUSED && p->fetch.status >= 500);
+        t->absent[member] = away && coord_line_cache_answer(t, member, ask, out);
         t->asked[member] = t->absent[member];
     }
     t->size[member] = out->size;
 }
 
-bool table_ask(struct merged_table *t, const struct line_ask *ask, struct line_answer *answer, struct fan *f)
+bool coord_table_ask(
+    struct merged_table *t, const struct line_ask *ask, struct line_answer *answer, struct coord_gather *f)
 {
     struct coord_call *c = t->call;
-    const char *path = path_asked(c);
-    struct fan_part **part = arena_new(c->q->arena, struct fan_part *, t->n + 1);
-    fan_begin(f, c, t->n);
+    const char *path = coord_path_asked(c);
+    struct coord_answer **part = arena_new(c->q->arena, struct coord_answer *, t->n + 1);
+    coord_gather_begin(f, c, t->n);
     for (size_t i = 0; i < t->n; i++)
         if (t->absent[i] && !ask[i].skip)
-            memory_answer(t, i, &ask[i], &answer[i]);
+            coord_line_cache_answer(t, i, &ask[i], &answer[i]);
         else if (t->asked[i] && !ask[i].skip)
-            part[i] = fan_ask(f, c->members[i], "POST", path, body_for(t, i, &ask[i]));
+            part[i] = coord_gather_ask(f, c->members[i], "POST", path, body_for(t, i, &ask[i]));
     if (!f->n)
         return true;
-    if (!fan_wait(f) || !envelopes_open(f))
+    if (!coord_gather_wait(f) || !coord_envelopes_open(f))
         return false;
     for (size_t i = 0; i < t->n; i++)
         if (part[i])
@@ -180,10 +181,10 @@ static json_t *expression_for(
     if (!pattern)
         return json_incref(given);
     if (column->timed)
-        return json_string(time_text_asked(t->call->q->arena, n, pattern));
+        return json_string(coord_time_text_asked(t->call->q->arena, n, pattern));
     if (!column->numbers_of.at || !t->numbering)
         return json_incref(given);
-    const char *own = numbers_asked(t->numbering, t->call->q->arena, n, pattern);
+    const char *own = coord_numbers_asked(t->numbering, t->call->q->arena, n, pattern);
     return own ? json_string(own) : NULL;
 }
 
@@ -214,7 +215,7 @@ static bool translate(const struct merged_table *t, size_t member, json_t *given
         } else if (pattern) { /* lines without the column all show the same text */
             struct terms one = {0};
             terms_add(&one, 0, pattern);
-            fits &= term_fits(&one.v[0], at == t->columns->trace ? machine_name(t->call->members[member]) : "");
+            fits &= term_fits(&one.v[0], at == t->columns->trace ? coord_machine_name(t->call->members[member]) : "");
             terms_fini(&one);
         }
     }
@@ -251,7 +252,7 @@ static void table_begin(struct merged_table *t, struct coord_call *c, const stru
         .call = c, .columns = columns, .numbering = numbering, .n = c->n_members, .key = key_of(c)};
     t->asked = arena_new(a, bool, t->n + 1);
     t->absent = arena_new(a, bool, t->n + 1);
-    t->remembered = arena_new(a, const struct remembered *, t->n + 1);
+    t->cached_lines = arena_new(a, const struct cached_lines *, t->n + 1);
     t->fits = arena_new(a, bool, t->n + 1);
     t->all_fit = arena_new(a, bool, t->n + 1);
     t->filter = arena_new(a, json_t *, t->n + 1);
@@ -262,10 +263,10 @@ static void table_begin(struct merged_table *t, struct coord_call *c, const stru
         t->fits[i] = translate(t, i, json_object_get(c->parameters, "table_search_expressions"), &t->search[i]);
         t->all_fit[i] = t->fits[i] && t->search[i] && !json_object_size(t->search[i]);
         t->asked[i] = columns->of[i].known && passes;
-        if (!columns->of[i].known && node_is_away(c->members[i]))
-            coord_lacks(c, c->members[i], node_why(c->members[i], a));
+        if (!columns->of[i].known && coord_node_is_away(c->members[i]))
+            coord_note_missing(c, c->members[i], coord_node_why(c->members[i], a));
         if (t->asked[i] && json_object_size(t->filter[i]) && atomic_load(&c->members[i]->numbers_anew))
-            coord_lacks_some(c, c->members[i], "it may show lines that do not fit: the protocol has no such filters");
+            coord_note_partial(c, c->members[i], "it may show lines that do not fit: the protocol has no such filters");
         keep(c, "filter", i, t->filter[i]);
         keep(c, "search", i, t->search[i]);
     }
@@ -335,13 +336,13 @@ static bool owner_at(struct merged_table *t, const uint64_t *position, size_t *o
     struct line_ask *ask = arena_new(a, struct line_ask, t->n + 1);
     struct line_answer *answer = arena_new(a, struct line_answer, t->n + 1);
     size_t *taken = arena_new(a, size_t, t->n + 1);
-    struct fan f;
+    struct coord_gather f;
     for (size_t i = 0; i < t->n; i++)
         ask[i] = (struct line_ask){
             .index = position[i], .count = 1, .ids = t->columns->of[i].by, .n_ids = ids_by(t, i)};
-    bool good = table_ask(t, ask, answer, &f);
-    *owner = good ? table_next(t, answer, taken) : t->n;
-    fan_end(&f);
+    bool good = coord_table_ask(t, ask, answer, &f);
+    *owner = good ? coord_table_next(t, answer, taken) : t->n;
+    coord_gather_end(&f);
     return good;
 }
 
@@ -352,7 +353,7 @@ static bool pass_equals(
 {
     struct line_ask *ask = arena_new(t->call->q->arena, struct line_ask, t->n + 1);
     struct line_answer *answer = arena_new(t->call->q->arena, struct line_answer, t->n + 1);
-    struct fan f;
+    struct coord_gather f;
     for (size_t i = 0; i < t->n; i++) {
         uint64_t n = i == owner || after[i] < position[i] ? 0 : after[i] - position[i];
         ask[i] = (struct line_ask){.index = position[i],
@@ -361,11 +362,11 @@ static bool pass_equals(
             .ids = t->columns->of[i].by,
             .n_ids = ids_by(t, i)};
     }
-    bool good = table_ask(t, ask, answer, &f);
+    bool good = coord_table_ask(t, ask, answer, &f);
     for (size_t i = 0; good && i < t->n; i++)
-        for (size_t k = 0; k < answer[i].n && table_compare(&answer[i].lines[k], i, line, owner) < 0; k++)
+        for (size_t k = 0; k < answer[i].n && coord_table_compare(&answer[i].lines[k], i, line, owner) < 0; k++)
             position[i]++;
-    fan_end(&f);
+    coord_gather_end(&f);
     return good;
 }
 
@@ -380,7 +381,7 @@ static bool locate_line(struct merged_table *t, size_t owner, const struct table
         memset(position, 0, t->n * sizeof *position);
         memcpy(position, t->size, owner * sizeof *position);
     } else {
-        if (!table_locate_time(t, time, at) || (time < INT64_MAX && !table_locate_time(t, time + 1, after)))
+        if (!coord_table_locate_time(t, time, at) || (time < INT64_MAX && !coord_table_locate_time(t, time + 1, after)))
             return false;
         for (size_t i = 0; i < t->n; i++)
             position[i] = i < owner && !t->columns->descending ? after[i] : at[i];
@@ -398,7 +399,7 @@ static bool find(struct merged_table *t, bool backward, uint64_t *position, bool
     struct arena *a = t->call->q->arena;
     struct line_ask *ask = arena_new(a, struct line_ask, t->n + 1);
     struct line_answer *answer = arena_new(a, struct line_answer, t->n + 1);
-    struct fan f;
+    struct coord_gather f;
     size_t owner = t->n, best = t->n;
     if (backward && !owner_at(t, position, &owner))
         return false;
@@ -412,18 +413,18 @@ static bool find(struct merged_table *t, bool backward, uint64_t *position, bool
             .ids = t->columns->of[i].by,
             .n_ids = ids_by(t, i)};
     }
-    bool good = table_ask(t, ask, answer, &f);
+    bool good = coord_table_ask(t, ask, answer, &f);
     for (size_t i = 0; good && i < t->n; i++) {
         if (!answer[i].n)
             continue;
-        int order = best < t->n ? table_compare(answer[i].lines, i, answer[best].lines, best) : 0;
+        int order = best < t->n ? coord_table_compare(answer[i].lines, i, answer[best].lines, best) : 0;
         if (best == t->n || (backward ? order > 0 : order < 0))
             best = i;
     }
     *found = good && best < t->n;
     if (*found)
         good = locate_line(t, best, answer[best].lines, position);
-    fan_end(&f);
+    coord_gather_end(&f);
     return good;
 }
 
@@ -441,7 +442,7 @@ static void ask_shown(const struct merged_table *t, const struct lines_wanted *w
             if (own->own[w->shown[k]] >= 0)
                 ids[ask[i].n_ids++] = own->own[w->shown[k]];
         for (size_t k = 0; k < ids_by(t, i); k++)
-            if (table_find_id(ids, ask[i].n_ids, own->by[k]) == ask[i].n_ids)
+            if (coord_table_find_id(ids, ask[i].n_ids, own->by[k]) == ask[i].n_ids)
                 ids[ask[i].n_ids++] = own->by[k];
         if (finds && own->trail >= 0)
             ids[ask[i].n_ids++] = own->trail;
@@ -461,7 +462,7 @@ static bool merge_lines(struct merged_table *t, const struct line_answer *answer
     uint64_t *position, struct merged_lines *out)
 {
     size_t *taken = arena_new(t->call->q->arena, size_t, t->n + 1);
-    for (size_t i; out->n < count && (i = table_next(t, answer, taken)) < t->n;) {
+    for (size_t i; out->n < count && (i = coord_table_next(t, answer, taken)) < t->n;) {
         out->v[out->n++] = (struct chosen_line){i, &answer[i], &answer[i].lines[taken[i]++]};
         position[i]++;
         if (taken[i] == asked && out->n < count)
@@ -471,13 +472,13 @@ static bool merge_lines(struct merged_table *t, const struct line_answer *answer
 }
 
 static bool ask_lines(struct merged_table *t, struct line_ask *ask, uint64_t count, const uint64_t *position,
-    struct line_answer *answer, struct fan *f)
+    struct line_answer *answer, struct coord_gather *f)
 {
     for (size_t i = 0; i < t->n; i++) {
         ask[i].index = position[i];
         ask[i].count = count;
     }
-    return table_ask(t, ask, answer, f);
+    return coord_table_ask(t, ask, answer, f);
 }
 
 /* Returns the number of lines that usually suffices from each server: four times its share. */
@@ -488,16 +489,16 @@ static uint64_t usual_page(const struct merged_table *t, uint64_t lines)
 }
 
 static void write_lines(const struct merged_table *t, const struct lines_wanted *w, uint64_t low,
-    const struct merged_lines *lines, const struct fills *fills)
+    const struct merged_lines *lines, const struct backfill *backfill)
 {
     struct text out = {.fd = -1};
-    struct json j = envelope_begin(t->call, &out);
-    put_table_head(t, &j, w, low);
+    struct json j = coord_envelope_begin(t->call, &out);
+    coord_put_table_head(t, &j, w, low);
     for (uint64_t i = 0; i < lines->n; i++)
-        put_table_line(t, &j, w, &(struct shown_line){lines->v[i], fills, i}, low + i);
+        coord_put_table_line(t, &j, w, &(struct shown_line){lines->v[i], backfill, i}, low + i);
     json_end_array(&j);
     json_end_object(&j);
-    envelope_send(t->call, &out);
+    coord_envelope_send(t->call, &out);
 }
 
 /* Sets the position of lines requested by time. */
@@ -525,18 +526,18 @@ static bool send_lines(struct merged_table *t, const struct lines_wanted *w, uin
     struct line_answer *answer = arena_new(a, struct line_answer, 2 * t->n + 1);
     struct merged_lines lines = {.v = arena_new(a, struct chosen_line, count + 1)};
     uint64_t asked = usual_page(t, count);
-    struct fan f[2];
+    struct coord_gather f[2];
     for (size_t i = 0; i < t->n; i++)
         ask[i] = (struct line_ask){.tagged = t->fits[i], .by_time = is_from_time(t, w), .time = w->time};
     ask_shown(t, w, ask);
-    fan_begin(&f[1], c, 0);
+    coord_gather_begin(&f[1], c, 0);
     bool good = ask_lines(t, ask, asked, position, answer, &f[0]);
     if (good && is_from_time(t, w)) {
         positions_of(t, answer, position);
-        low = position_sum(t, position);
+        low = coord_position_sum(t, position);
     }
-    if (good && !sizes && c->verdict == VERDICT_COMPLETED)
-        places_note(t, position);
+    if (good && !sizes && c->verdict == COORD_COMPLETED)
+        coord_positions_note(t, position);
     bool same = !good || !sizes || !memcmp(sizes, t->size, t->n * sizeof *sizes);
     if (good && same && !merge_lines(t, answer, asked, count, position, &lines)) {
         uint64_t left = count - lines.n;
@@ -546,21 +547,21 @@ static bool send_lines(struct merged_table *t, const struct lines_wanted *w, uin
         if (good)
             merge_lines(t, answer + t->n, left, count, position, &lines);
     }
-    if (good && same && c->verdict == VERDICT_COMPLETED)
-        places_note(t, position);
-    struct fills fills = {0};
-    if (good && same && fills_ask(t, lines.v, lines.n, &fills))
-        write_lines(t, w, low, &lines, &fills);
-    fills_end(&fills);
-    fan_end(&f[1]);
-    fan_end(&f[0]);
+    if (good && same && c->verdict == COORD_COMPLETED)
+        coord_positions_note(t, position);
+    struct backfill backfill = {0};
+    if (good && same && coord_backfill_ask(t, lines.v, lines.n, &backfill))
+        write_lines(t, w, low, &lines, &backfill);
+    coord_backfill_end(&backfill);
+    coord_gather_end(&f[1]);
+    coord_gather_end(&f[0]);
     return same;
 }
 
 /* Sends lines from a noted position, with one question to each server, if all still have the same numbers of lines. */
 static bool send_lines_again(struct merged_table *t, const struct lines_wanted *w, uint64_t *position)
 {
-    if (w->by_time || w->find || !places_exactly(t, w->index, position) || w->index >= table_size(t))
+    if (w->by_time || w->find || !coord_positions_exactly(t, w->index, position) || w->index >= coord_table_size(t))
         return false;
     uint64_t *sizes = arena_new(t->call->q->arena, uint64_t, t->n + 1);
     memcpy(sizes, t->size, t->n * sizeof *sizes);
@@ -584,7 +585,7 @@ static bool ask_numbering(
         for (size_t k = 0; columns->v[i].numbers_of.at && k < w->n_shown; k++)
             asked |= w->shown[k] == i;
         if (asked)
-            return numbering_ask(c, columns->v[i].numbers_of, out);
+            return coord_numbering_ask(c, columns->v[i].numbers_of, out);
     }
     return true;
 }
@@ -596,7 +597,7 @@ void coord_table_lines(struct coord_call *c)
     struct merged_table t;
     struct lines_wanted w;
     bool found = true;
-    if (!columns_find(c, &columns))
+    if (!coord_columns_find(c, &columns))
         return;
     const char *wrong = read_wanted(c, &columns, &w);
     if (wrong) {
@@ -613,11 +614,11 @@ void coord_table_lines(struct coord_call *c)
     }
     if (send_lines_again(&t, &w, position))
         return;
-    if (w.by_time ? !table_locate_time(&t, w.time, position) : !table_locate(&t, w.index, position))
+    if (w.by_time ? !coord_table_locate_time(&t, w.time, position) : !coord_table_locate(&t, w.index, position))
         return;
     if (w.find && !find(&t, w.backward, position, &found))
         return;
-    uint64_t at = position_sum(&t, position), beyond = w.find ? 0 : w.index;
-    bool there = at < table_size(&t) && found;
+    uint64_t at = coord_position_sum(&t, position), beyond = w.find ? 0 : w.index;
+    bool there = at < coord_table_size(&t) && found;
     send_lines(&t, &w, found ? w.count : 0, there || (w.by_time && found) ? at : beyond, position, NULL);
 }

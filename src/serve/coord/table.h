@@ -8,7 +8,7 @@
 
 #include "coord/times.h"
 
-/* ---- columns (columns.c) ---- */
+/* ---- columns (table_columns.c) ---- */
 
 /* Merged column: columns with equal keys or names are one, whatever id each server gives them. */
 struct table_column {
@@ -30,9 +30,9 @@ struct table_columns {
 };
 /* Finds the columns of the request's output; asks members that never reported them. False: an answer was sent, or the
  * client is gone. */
-bool columns_find(struct coord_call *, struct table_columns *);
+bool coord_columns_find(struct coord_call *, struct table_columns *);
 
-/* ---- positions of lines (places.c) ---- */
+/* ---- positions of lines (table_positions.c) ---- */
 
 struct merged_table {
     struct coord_call *call;
@@ -44,12 +44,12 @@ struct merged_table {
     bool *fits, *all_fit;            /* lines may fit the search: some, or all of them */
     uint64_t *size;                  /* number of its lines, valid once `sized` */
     bool *absent;                    /* away; its part comes from the cache */
-    const struct remembered **remembered; /* cached part; NULL: not looked up yet, or none */
+    const struct cached_lines **cached_lines; /* cached part; NULL: not looked up yet, or none */
     bool sized;
     uint64_t key;                    /* hash of the table, filters included */
 };
-uint64_t table_size(const struct merged_table *);
-uint64_t position_sum(const struct merged_table *, const uint64_t *position);
+uint64_t coord_table_size(const struct merged_table *);
+uint64_t coord_position_sum(const struct merged_table *, const uint64_t *position);
 
 /* Question for lines to one member. */
 struct line_ask {
@@ -63,7 +63,7 @@ struct line_ask {
  * server; sure: the time is not estimated. */
 struct table_line { struct slice object; int64_t own_time, time, begin; uint64_t index; bool sure; };
 /* Compares line a of member i with line b of member k; < 0: a comes first. */
-int table_compare(const struct table_line *a, size_t i, const struct table_line *b, size_t k);
+int coord_table_compare(const struct table_line *a, size_t i, const struct table_line *b, size_t k);
 struct line_answer {
     bool good;
     uint64_t low, size;
@@ -71,35 +71,35 @@ struct line_answer {
     int64_t *ids; size_t n_ids;      /* columns of the cells */
 };
 /* Asks all members at once. answers[i].good: member i answered, and was not skipped. Missing sources are noted; those
- * members are absent, or take no more part if nothing of them is cached. `f` holds what the lines borrow: call fan_end
- * in any case. False: an answer was sent, or the client is gone. */
-bool table_ask(struct merged_table *, const struct line_ask *, struct line_answer *, struct fan *f);
+ * members are absent, or take no more part if nothing of them is cached. `f` holds what the lines borrow: call
+ * coord_gather_end in any case. False: an answer was sent, or the client is gone. */
+bool coord_table_ask(struct merged_table *, const struct line_ask *, struct line_answer *, struct coord_gather *f);
 
-/* ---- backfill of cells by other servers (fills.c) ---- */
+/* ---- backfill of cells by other servers (backfill.c) ---- */
 
 /* Line of the answer: its member, and that one's answer. */
 struct chosen_line { size_t member; const struct line_answer *of; const struct table_line *line; };
 struct fill { size_t by; struct slice line; }; /* the member that filled in; line at NULL: none did */
-struct fills {
-    struct fan fan;
+struct backfill {
+    struct coord_gather gather;
     struct fill *of;                 /* fills by chosen line */
     int64_t **ids; size_t *n_ids;    /* columns of its cells, by member */
 };
-/* Asks all members for the cells that the owners of lines leave empty. False: the client is gone. Call fills_end in any
- * case. */
-bool fills_ask(struct merged_table *, const struct chosen_line *, size_t n, struct fills *);
-void fills_end(struct fills *);
+/* Asks all members for the cells that the owners of lines leave empty. False: the client is gone. Call
+ * coord_backfill_end in any case. */
+bool coord_backfill_ask(struct merged_table *, const struct chosen_line *, size_t n, struct backfill *);
+void coord_backfill_end(struct backfill *);
 /* Returns the filled-in cell; at NULL: none. */
-struct slice filled_in(const struct merged_table *, const struct fills *, size_t chosen, size_t column);
+struct slice coord_backfill_cell(const struct merged_table *, const struct backfill *, size_t chosen, size_t column);
 /* Returns a cell of a line. */
-struct slice line_cell(struct slice line, size_t cell);
+struct slice coord_line_cell(struct slice line, size_t cell);
 
 /* Returns the index of a column among ids; n: none. */
-size_t table_find_id(const int64_t *ids, size_t n, int64_t id);
+size_t coord_table_find_id(const int64_t *ids, size_t n, int64_t id);
 /* Reads the number in a cell's content, with or without quotes. */
-bool table_take_time(struct slice content, int64_t *time);
+bool coord_table_take_time(struct slice content, int64_t *time);
 
-/* ---- writing (lines.c) ---- */
+/* ---- writing (table_lines.c) ---- */
 
 /* Requested lines: from an index, or from a time (in descending tables, the negative of a number). With `find`: from
  * the next or previous line that fits the search. */
@@ -110,48 +110,48 @@ struct lines_wanted {
     size_t *shown, n_shown;          /* columns */
 };
 /* Begins the model, up to the open array of lines. */
-void put_table_head(const struct merged_table *, struct json *, const struct lines_wanted *, uint64_t low);
+void coord_put_table_head(const struct merged_table *, struct json *, const struct lines_wanted *, uint64_t low);
 struct shown_line {
     struct chosen_line at;
-    const struct fills *fills;
+    const struct backfill *backfill;
     size_t number;                   /* index among the chosen lines */
 };
 /* Writes a line, under its number in the whole table. */
-void put_table_line(const struct merged_table *, struct json *, const struct lines_wanted *, const struct shown_line *,
-    uint64_t index);
+void coord_put_table_line(const struct merged_table *, struct json *, const struct lines_wanted *,
+    const struct shown_line *, uint64_t index);
 
 /* Find the position of the n-th line, and of the first line at or after a time. False: an answer was sent, or the
  * client is gone. */
-bool table_locate(struct merged_table *, uint64_t n, uint64_t *position);
-bool table_locate_time(struct merged_table *, int64_t time, uint64_t *position);
+bool coord_table_locate(struct merged_table *, uint64_t n, uint64_t *position);
+bool coord_table_locate_time(struct merged_table *, int64_t time, uint64_t *position);
 /* Returns the member whose line is next; n: none is left. next: next lines of the members; taken: number of those
  * already used. */
-size_t table_next(const struct merged_table *, const struct line_answer *next, const size_t *taken);
+size_t coord_table_next(const struct merged_table *, const struct line_answer *next, const size_t *taken);
 
-/* ---- cache of servers that are away (memory.c) ---- */
+/* ---- cache of servers that are away (line_cache.c) ---- */
 
 /* Cache of the number of lines of each server in a table, and of the times of some lines. All lines that were shown are
  * cached, so that other servers' lines keep their numbers there. Other lines are assumed to be evenly spread between
  * cached ones. */
-struct memories *memories_new(void);
-void memories_free(struct memories *); /* NULL-safe */
-void memory_note(const struct merged_table *, size_t member, const struct line_answer *);
+struct line_cache *coord_line_cache_new(void);
+void coord_line_cache_free(struct line_cache *); /* NULL-safe */
+void coord_line_cache_note(const struct merged_table *, size_t member, const struct line_answer *);
 /* Answers in the member's stead; false: nothing of it is cached for this table. */
-bool memory_answer(struct merged_table *, size_t member, const struct line_ask *, struct line_answer *);
+bool coord_line_cache_answer(struct merged_table *, size_t member, const struct line_ask *, struct line_answer *);
 
-/* ---- cache of positions (places.c) ---- */
+/* ---- cache of positions (table_positions.c) ---- */
 
 /* Notes a position, so that neighbours need no search. Ignored while a member is absent. */
-void places_note(struct merged_table *, const uint64_t *position);
-struct places *places_new(void);
-void places_free(struct places *);
+void coord_positions_note(struct merged_table *, const uint64_t *position);
+struct places *coord_positions_new(void);
+void coord_positions_free(struct places *);
 /* Finds the nearest noted position; false: none. */
-bool places_near(struct merged_table *, uint64_t n, uint64_t *position);
+bool coord_positions_near(struct merged_table *, uint64_t n, uint64_t *position);
 /* Finds the noted position of the n-th line itself. Sets the sizes noted with it, too, which may be outdated. */
-bool places_exactly(struct merged_table *, uint64_t n, uint64_t *position);
+bool coord_positions_exactly(struct merged_table *, uint64_t n, uint64_t *position);
 /* Return, or note, a member's columns, or its tree, of the request's output. The result is a copy in the arena; at
  * NULL: none. */
-struct slice places_told(struct coord_call *, const struct node *);
-void places_note_told(struct coord_call *, const struct node *, struct slice model);
+struct slice coord_model_cached(struct coord_call *, const struct node *);
+void coord_model_note(struct coord_call *, const struct node *, struct slice model);
 
 #endif

@@ -8,12 +8,12 @@
 #include "base/time.h"
 #include "clock/clock.h"
 
-int64_t time_shown(const struct node *n, int64_t own)
+int64_t coord_time_shown(const struct node *n, int64_t own)
 {
     return n->is->clock ? clock_to_reference(n->is->clock, own) : own;
 }
 
-int64_t time_asked_from(const struct node *n, int64_t t)
+int64_t coord_time_asked_from(const struct node *n, int64_t t)
 {
     return n->is->clock ? clock_first_from(n->is->clock, t) : t;
 }
@@ -120,7 +120,7 @@ static void ask_moment(struct coord_call *c, const struct node *n, json_t *p, co
 {
     const char *text = coord_text(p, key);
     if (text) { /* experiment_range visits all members */
-        struct time_range whole = experiment_range(c);
+        struct time_range whole = coord_experiment_range(c);
         int64_t t;
         if ((whole.end || *text != '+') && !time_parse(text, whole.begin, &t, NULL))
             json_object_set_new(p, key, json_integer(t));
@@ -129,7 +129,7 @@ static void ask_moment(struct coord_call *c, const struct node *n, json_t *p, co
         ask_member(n, p, key);
 }
 
-void times_ask(struct coord_call *c, const struct node *n, json_t *p)
+void coord_times_ask(struct coord_call *c, const struct node *n, json_t *p)
 {
     if (c->arg[0]) {
         ask_moment(c, n, p, "begin");
@@ -146,11 +146,11 @@ void times_ask(struct coord_call *c, const struct node *n, json_t *p)
 
 /* ---- answers ---- */
 
-int64_t sample_shown(const struct coord_call *c, const struct node *n, int64_t own)
+int64_t coord_sample_shown(const struct coord_call *c, const struct node *n, int64_t own)
 {
     const struct own_times *t = c->own_times && n->number < SIZE_MAX ? &c->own_times[n->number] : NULL;
     size_t at = t ? search_first(i, 0, t->n, t->own[i] >= own) : 0;
-    return t && at < t->n && t->own[at] == own ? t->asked[at] : time_shown(n, own);
+    return t && at < t->n && t->own[at] == own ? t->asked[at] : coord_time_shown(n, own);
 }
 
 static void put_samples(const struct coord_call *c, struct json *j, const struct node *n, struct slice list)
@@ -160,9 +160,9 @@ static void put_samples(const struct coord_call *c, struct json *j, const struct
     json_begin_array(j);
     for (struct slice item; slice_next(&w, &item);)
         if (slice_integer(item, &t))
-            json_i64(j, sample_shown(c, n, t));
+            json_i64(j, coord_sample_shown(c, n, t));
         else
-            put_slice(j, item);
+            slice_put(j, item);
     json_end_array(j);
 }
 
@@ -175,9 +175,9 @@ static void put_timed_list(struct coord_call *c, struct json *j, const struct no
         struct slice_walk in = slice_members(item);
         json_begin_object(j);
         for (struct slice key, value; slice_next_member(&in, &key, &value);) {
-            put_slice_key(j, key);
-            if (!put_times(c, j, n, item, key, value))
-                put_slice(j, value);
+            slice_put_key(j, key);
+            if (!coord_put_times(c, j, n, item, key, value))
+                slice_put(j, value);
         }
         json_end_object(j);
     }
@@ -190,7 +190,7 @@ static bool axis_is_time(const struct coord_call *c, struct slice series)
     return slice_is(type, '"') ? slice_equals(type, "TIMESTAMP") : !strstr(c->q->path, "/genericXY/");
 }
 
-bool put_times(struct coord_call *c, struct json *j, const struct node *n, struct slice object, struct slice key,
+bool coord_put_times(struct coord_call *c, struct json *j, const struct node *n, struct slice object, struct slice key,
     struct slice value)
 {
     int64_t t, begin;
@@ -205,31 +205,31 @@ bool put_times(struct coord_call *c, struct json *j, const struct node *n, struc
     } else if (!slice_integer(value, &t)) {
         return false;
     } else if (slice_equals(key, "start") || slice_equals(key, "end") || slice_equals(key, "time")) {
-        json_i64(j, time_shown(n, t));
+        json_i64(j, coord_time_shown(n, t));
     } else if (slice_equals(key, "duration") && slice_integer(slice_get(object, "time"), &begin) &&
         !__builtin_add_overflow(begin, t, &t)) {
-        json_i64(j, time_shown(n, t) - time_shown(n, begin));
+        json_i64(j, coord_time_shown(n, t) - coord_time_shown(n, begin));
     } else {
         return false;
     }
     return true;
 }
 
-void put_time_numbers(struct json *j, const struct node *n, struct slice value)
+void coord_put_time_numbers(struct json *j, const struct node *n, struct slice value)
 {
     struct slice_walk w = slice_items(value);
     int64_t t;
     if (slice_integer(value, &t)) {
-        json_i64(j, time_shown(n, t));
+        json_i64(j, coord_time_shown(n, t));
     } else if (!slice_is(value, '[')) {
-        put_slice(j, value);
+        slice_put(j, value);
     } else {
         json_begin_array(j);
         for (struct slice item; slice_next(&w, &item);)
             if (slice_integer(item, &t))
-                json_i64(j, time_shown(n, t));
+                json_i64(j, coord_time_shown(n, t));
             else
-                put_slice(j, item);
+                slice_put(j, item);
         json_end_array(j);
     }
 }
@@ -312,25 +312,25 @@ static bool turn_text(const char *s, const struct node *n, turn *turned, const i
     return true;
 }
 
-void put_time_text(struct json *j, const struct node *n, struct slice text, const int64_t *own)
+void coord_put_time_text(struct json *j, const struct node *n, struct slice text, const int64_t *own)
 {
     char s[LONGEST_TEXT + 1] = "";
     struct text shown = {.fd = -1};
     int64_t t;
     if (!n->is->clock || (!slice_is(text, '"') && slice_integer(text, &t))) {
-        put_time_numbers(j, n, text);
+        coord_put_time_numbers(j, n, text);
         return;
     }
     if (slice_is(text, '"') && text.n - 2 <= LONGEST_TEXT)
         memcpy(s, text.at + 1, text.n - 2);
-    if (turn_text(s, n, time_shown, own, &shown))
+    if (turn_text(s, n, coord_time_shown, own, &shown))
         json_write_string(j, text_cstr(&shown));
     else
-        put_slice(j, text);
+        slice_put(j, text);
     text_fini(&shown);
 }
 
-const char *time_text_asked(struct arena *a, const struct node *n, const char *pattern)
+const char *coord_time_text_asked(struct arena *a, const struct node *n, const char *pattern)
 {
     struct text asked = {.fd = -1};
     const char *out = pattern;

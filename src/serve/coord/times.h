@@ -7,27 +7,27 @@
 #include "coord/call.h"
 
 /* Returns the common time of a server's own time. */
-int64_t time_shown(const struct node *, int64_t own);
+int64_t coord_time_shown(const struct node *, int64_t own);
 /* Returns the common time of a sample: the requested one, even if no time of the server's clock is exactly equal to
  * it. */
-int64_t sample_shown(const struct coord_call *, const struct node *, int64_t own);
+int64_t coord_sample_shown(const struct coord_call *, const struct node *, int64_t own);
 /* Returns the first own time that is not before t. */
-int64_t time_asked_from(const struct node *, int64_t t);
+int64_t coord_time_asked_from(const struct node *, int64_t t);
 /* Translates all times in parameters to the server's. The parameters are a copy not shared with anyone; nested values
  * are replaced. */
-void times_ask(struct coord_call *, const struct node *, json_t *parameters);
+void coord_times_ask(struct coord_call *, const struct node *, json_t *parameters);
 
 /* Writes the value of a member that is a time, or holds times: start, end, time, its duration, states, values of an
  * axis of time. False: it is none, and nothing is written. */
-bool put_times(struct coord_call *, struct json *, const struct node *, struct slice object, struct slice key,
+bool coord_put_times(struct coord_call *, struct json *, const struct node *, struct slice object, struct slice key,
     struct slice value);
 /* Writes times: a number, or a list of numbers. */
-void put_time_numbers(struct json *, const struct node *, struct slice value);
+void coord_put_time_numbers(struct json *, const struct node *, struct slice value);
 /* Writes a text with times: "1795225075376113629", "[1795225075376113629,1795225075376113630]", "2026-11-21
  * 01:37:53.184 022 483", or a time without date near `own` (NULL: none of these). Other texts are written verbatim. */
-void put_time_text(struct json *, const struct node *, struct slice text, const int64_t *own);
+void coord_put_time_text(struct json *, const struct node *, struct slice text, const int64_t *own);
 /* Returns a search expression for such texts by the server's clock, if it is a whole time in one of these forms. Other
  * expressions, and those for servers without a clock of their own, are unchanged. */
-const char *time_text_asked(struct arena *, const struct node *, const char *pattern);
+const char *coord_time_text_asked(struct arena *, const struct node *, const char *pattern);
 
 #endif

@@ -13,12 +13,12 @@ static void put_properties(struct arena *a, struct json *j, const struct node *n
     const char *below = slice_string(slice_get(properties, "server"), a); /* name below another coordinator */
     json_begin_object(j);
     json_kv_string(j, "server", below ? arena_printf(a, "%s/%s", n->is->name, below) : n->is->name);
-    if (n->group)
-        json_kv_string(j, "rotation group", n->group->is.name);
+    if (n->rotation)
+        json_kv_string(j, "rotation group", n->rotation->is.name);
     for (struct slice name, text; slice_next_member(&p, &name, &text);)
         if (!slice_equals(name, "server")) {
-            put_slice_key(j, name);
-            put_slice(j, text);
+            slice_put_key(j, name);
+            slice_put(j, text);
         }
     json_end_object(j);
 }
@@ -33,12 +33,12 @@ static void put_trace(struct coord_call *c, struct json *j, const struct node *n
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
         if (slice_equals(key, "properties"))
             continue;
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (slice_equals(key, "UUID")) {
-            node_trace_uuid(n, value, c->q->arena, uuid);
+            coord_node_trace_uuid(n, value, c->q->arena, uuid);
             json_write_string(j, uuid);
-        } else if (!slice_integer(value, &t) || !t || !put_times(c, j, n, trace, key, value)) {
-            put_slice(j, value);
+        } else if (!slice_integer(value, &t) || !t || !coord_put_times(c, j, n, trace, key, value)) {
+            slice_put(j, value);
         }
     }
     json_key(j, "properties"); /* written even if the trace has none */
@@ -46,7 +46,7 @@ static void put_trace(struct coord_call *c, struct json *j, const struct node *n
     json_end_object(j);
 }
 
-void put_traces(struct coord_call *c, struct json *j, const struct node *n, struct slice list)
+void coord_put_traces(struct coord_call *c, struct json *j, const struct node *n, struct slice list)
 {
     struct slice_walk w = slice_items(list);
     for (struct slice trace; slice_next(&w, &trace);)
@@ -57,42 +57,42 @@ void put_traces(struct coord_call *c, struct json *j, const struct node *n, stru
 
 /* Returns each server's list of traces. A server that is away has its last list, since its traces stay where they
  * are. */
-static struct slice *ask_traces(struct coord_call *c, struct fan *f)
+static struct slice *ask_traces(struct coord_call *c, struct coord_gather *f)
 {
     struct slice *lists = arena_new(c->q->arena, struct slice, c->n_servers + 1);
-    fan_begin(f, c, c->n_servers);
+    coord_gather_begin(f, c, c->n_servers);
     for (size_t i = 0; i < c->n_servers; i++)
-        fan_ask(f, c->servers[i], "GET", "/traces", NULL);
-    if (!fan_wait(f))
+        coord_gather_ask(f, c->servers[i], "GET", "/traces", NULL);
+    if (!coord_gather_wait(f))
         return NULL;
     for (size_t i = 0; i < f->n; i++) {
-        struct fan_part *p = &f->parts[i];
-        if (p->fate == PART_REFUSED)
-            part_spoil(f, p, arena_printf(c->q->arena, "status %d", p->fetch.status));
-        if (p->fate == PART_GOOD && !slice_is(p->root, '['))
-            part_spoil(f, p, "its list of traces is none");
-        if (p->fate == PART_GOOD)
-            node_note_traces(p->node, p->root);
-        lists[i] = p->fate == PART_GOOD ? p->root : node_traces(p->node, c->q->arena);
+        struct coord_answer *p = &f->parts[i];
+        if (p->fate == COORD_REFUSED)
+            coord_answer_spoil(f, p, arena_printf(c->q->arena, "status %d", p->fetch.status));
+        if (p->fate == COORD_GOOD && !slice_is(p->root, '['))
+            coord_answer_spoil(f, p, "its list of traces is none");
+        if (p->fate == COORD_GOOD)
+            coord_node_note_traces(p->node, p->root);
+        lists[i] = p->fate == COORD_GOOD ? p->root : coord_node_traces(p->node, c->q->arena);
     }
     return lists;
 }
 
 void coord_traces_list(struct coord_call *c)
 {
-    struct fan f;
+    struct coord_gather f;
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     const struct slice *lists = ask_traces(c, &f);
     if (lists) {
         json_begin_array(&j);
         for (size_t i = 0; i < f.n; i++)
-            put_traces(c, &j, f.parts[i].node, lists[i]);
+            coord_put_traces(c, &j, f.parts[i].node, lists[i]);
         json_end_array(&j);
         coord_warn(c);
         coord_reply(c, 200, &t);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
 /* Returns the server's own uuid of a trace; NULL: it does not have the trace. */
@@ -102,16 +102,16 @@ static const char *own_uuid(struct coord_call *c, const struct node *n, struct s
     char given[UUID_TEXT];
     for (struct slice trace; slice_next(&w, &trace);) {
         struct slice own = slice_get(trace, "UUID");
-        node_trace_uuid(n, own, c->q->arena, given);
+        coord_node_trace_uuid(n, own, c->q->arena, given);
         if (!strcasecmp(given, uuid))
             return slice_string(own, c->q->arena);
     }
     return NULL;
 }
 
-bool traces_owners(struct coord_call *c, const char *const *uuids, size_t n, struct own_trace *out)
+bool coord_traces_owners(struct coord_call *c, const char *const *uuids, size_t n, struct own_trace *out)
 {
-    struct fan f;
+    struct coord_gather f;
     const struct slice *lists = ask_traces(c, &f);
     for (size_t i = 0; lists && i < n; i++)
         for (size_t k = 0; k < f.n && !out[i].node; k++) {
@@ -119,22 +119,22 @@ bool traces_owners(struct coord_call *c, const char *const *uuids, size_t n, str
             if (own)
                 out[i] = (struct own_trace){f.parts[k].node, own};
         }
-    fan_end(&f);
+    coord_gather_end(&f);
     return lists != NULL;
 }
 
 /* ---- single traces ---- */
 
 /* Sends a 409 with the conflicting trace. False: the refusal is another one. */
-static bool reply_conflict(struct coord_call *c, const struct fan_part *p)
+static bool reply_conflict(struct coord_call *c, const struct coord_answer *p)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    if (p->fate != PART_REFUSED || p->fetch.status != 409 || !slice_is(slice_get(p->root, "trace"), '{'))
+    if (p->fate != COORD_REFUSED || p->fetch.status != 409 || !slice_is(slice_get(p->root, "trace"), '{'))
         return false;
     json_begin_object(&j);
     json_key(&j, "title");
-    put_slice(&j, slice_get(p->root, "title"));
+    slice_put(&j, slice_get(p->root, "title"));
     json_kv_string(&j, "code", tsp_code_name(TSP_CODE_CONFLICT));
     json_key(&j, "trace");
     put_trace(c, &j, p->node, slice_get(p->root, "trace"));
@@ -148,26 +148,26 @@ static void pass_to_owner(struct coord_call *c, const char *method)
     struct own_trace owner = {0};
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    struct fan f;
-    if (!traces_owners(c, &c->arg[0], 1, &owner))
+    struct coord_gather f;
+    if (!coord_traces_owners(c, &c->arg[0], 1, &owner))
         return;
     if (!owner.node) {
-        coord_error(c, 404, "No such trace", coord_missing(c, NULL));
+        coord_error(c, 404, "No such trace", coord_missing_text(c, NULL));
         return;
     }
-    c->lacks.n = 0;
-    fan_begin(&f, c, 1);
-    const char *path = arena_printf(c->q->arena, "/traces/%s", path_part(c->q->arena, owner.own));
-    const struct fan_part *p = fan_ask(&f, owner.node, method, path, NULL);
-    if (fan_wait(&f)) {
-        if (p->fate == PART_GOOD) {
+    c->missing.n = 0;
+    coord_gather_begin(&f, c, 1);
+    const char *path = arena_printf(c->q->arena, "/traces/%s", coord_path_part(c->q->arena, owner.own));
+    const struct coord_answer *p = coord_gather_ask(&f, owner.node, method, path, NULL);
+    if (coord_gather_wait(&f)) {
+        if (p->fate == COORD_GOOD) {
             put_trace(c, &j, owner.node, p->root);
             coord_reply(c, 200, &t);
         } else if (!reply_conflict(c, p)) {
-            fan_refuse(&f);
+            coord_gather_refuse(&f);
         }
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
 void coord_traces_get(struct coord_call *c)
@@ -210,7 +210,7 @@ void coord_traces_post(struct coord_call *c)
     const char *uri = coord_text(c->parameters, "uri"), *path;
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    struct fan f;
+    struct coord_gather f;
     if (!uri || !*uri) {
         coord_error(c, 400,
             json_object_get(c->parameters, "uri") ? "Invalid query parameters: uri" : "Missing query parameters: uri",
@@ -225,16 +225,17 @@ void coord_traces_post(struct coord_call *c)
         return;
     }
     json_t *own = json_string(path);
-    fan_begin(&f, c, 1);
-    const struct fan_part *p = fan_ask(&f, n, "POST", "/traces", body_with(c, n, "uri", own, NULL, NULL));
+    coord_gather_begin(&f, c, 1);
+    const struct coord_answer *p = coord_gather_ask(
+        &f, n, "POST", "/traces", coord_body_with(c, n, "uri", own, NULL, NULL));
     json_decref(own);
-    if (fan_wait(&f)) {
-        if (p->fate == PART_GOOD) {
+    if (coord_gather_wait(&f)) {
+        if (p->fate == COORD_GOOD) {
             put_trace(c, &j, n, p->root);
             coord_reply(c, 200, &t);
         } else if (!reply_conflict(c, p)) {
-            fan_refuse(&f);
+            coord_gather_refuse(&f);
         }
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }

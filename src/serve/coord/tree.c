@@ -2,15 +2,15 @@
 /* Trees: the entries of all servers, one after the other, below common headers. */
 #include <string.h>
 
-#include "coord/bars.h"
+#include "coord/counts.h"
 #include "coord/comparisons.h"
 #include "coord/groups.h"
 #include "coord/merge.h"
 #include "coord/numbering.h"
-#include "coord/pieces.h"
+#include "coord/rotation.h"
 #include "coord/sums.h"
 #include "coord/table.h"
-#include "coord/wholes.h"
+#include "coord/totals.h"
 
 enum { MAX_HEADERS = 256, SEVERAL = UINT16_MAX };
 
@@ -29,10 +29,10 @@ static size_t take_headers(const struct coord_call *c, struct headers *h, struct
     struct slice_walk w = slice_items(list);
     size_t n = 0;
     for (struct slice header; n < MAX_HEADERS && slice_next(&w, &header); n++) {
-        size_t at = merge_find_column(h->v, h->n, header);
+        size_t at = coord_merge_find_column(h->v, h->n, header);
         if (at == h->n && h->n < MAX_HEADERS) {
             h->place[h->n] = n;
-            h->timed[h->n] = merge_is_time(c, header, n);
+            h->timed[h->n] = coord_merge_is_time(c, header, n);
             h->some_timed |= h->timed[h->n];
             h->v[h->n++] = header;
         }
@@ -44,7 +44,7 @@ static size_t take_headers(const struct coord_call *c, struct headers *h, struct
 struct tree {
     struct headers headers;
     struct sums sums;
-    struct wholes wholes;
+    struct coord_totals totals;
     struct group_numbers numbering; /* numbers of roots; n 0: none */
     struct map roots;               /* first labels of roots, by hash -> their part, or SEVERAL */
     struct {
@@ -77,7 +77,7 @@ static void note_roots(struct tree *t, size_t part, struct slice entries)
     for (struct slice e; slice_next(&w, &e);) {
         struct slice label = first_label(slice_get(e, "labels"));
         bool fresh;
-        if (!label.at || !entry_is_root(e))
+        if (!label.at || !coord_entry_is_root(e))
             continue;
         uint64_t *at = map_put(&t->roots, map_hash(label.at, label.n), &fresh);
         *at = fresh || *at == part ? part : SEVERAL;
@@ -107,23 +107,23 @@ static void put_number(struct json *j, int64_t number)
     text_putc(j->out, '"');
 }
 
-static void look_through(struct fan *f, struct tree *t)
+static void look_through(struct coord_gather *f, struct tree *t)
 {
     struct arena *a = f->call->q->arena;
     t->of = arena_alloc(a, sizeof *t->of * (f->n + 1));
     for (size_t i = 0; i < f->n; i++) {
-        struct fan_part *p = &f->parts[i];
+        struct coord_answer *p = &f->parts[i];
         struct slice first, entries = slice_get(p->model, "entries");
         struct slice_walk w = slice_items(entries);
         int64_t start;
         if (p->model.at && !slice_is(entries, '['))
-            part_spoil(f, p, "its tree has no entries");
+            coord_answer_spoil(f, p, "its tree has no entries");
         if (!t->bars)
             note_roots(t, i, entries);
         t->of[i].place = arena_new(a, uint16_t, MAX_HEADERS);
         t->of[i].n = take_headers(f->call, &t->headers, slice_get(p->model, "headers"), t->of[i].place);
         if (slice_next(&w, &first) && slice_integer(slice_get(first, "start"), &start)) {
-            start = time_shown(p->node, start);
+            start = coord_time_shown(p->node, start);
             t->start = t->has_start && t->start < start ? t->start : start;
             t->has_start = true;
         }
@@ -132,16 +132,16 @@ static void look_through(struct fan *f, struct tree *t)
 
 /* Collects sums. Roots that state it are sums over machines, even if only one server has any. They are added up if all
  * servers that have one state it, and report the numbers. */
-static void add_up(struct fan *f, struct tree *t)
+static void add_up(struct coord_gather *f, struct tree *t)
 {
-    const bool several = machines_several(f->call);
+    const bool several = coord_machines_several(f->call);
     t->sums.parts = f->n;
     for (size_t i = 0; i < f->n; i++) {
         struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
         for (struct slice e; slice_next(&w, &e);) {
             struct slice label = first_label(slice_get(e, "labels"));
-            if (entry_is_root(e) && (is_ambiguous(t, label) || (several && merge_stated(e) == TSP_SUM)))
-                sums_take(&t->sums, f->call, f->parts[i].node, i, e);
+            if (coord_entry_is_root(e) && (is_ambiguous(t, label) || (several && coord_merge_stated(e) == TSP_SUM)))
+                coord_sums_take(&t->sums, f->call, f->parts[i].node, i, e);
         }
     }
 }
@@ -158,7 +158,7 @@ struct change {
 static size_t group_column(const struct tree *t, size_t first)
 {
     size_t i = 0;
-    while (i < t->headers.n && !merge_has_key(t->headers.v[i], "group"))
+    while (i < t->headers.n && !coord_merge_has_key(t->headers.v[i], "group"))
         i++;
     return i < t->headers.n ? i : first;
 }
@@ -168,8 +168,8 @@ static size_t group_column(const struct tree *t, size_t first)
 static bool put_figure(
     const struct coord_call *c, struct json *j, const struct tree *t, const struct root_sum *sum, size_t header)
 {
-    struct merge_rule r = merge_rule_of(c, t->headers.v[header], t->headers.place[header]);
-    if (put_sum_label(j, sum, &r))
+    struct merge_rule r = coord_merge_rule_of(c, t->headers.v[header], t->headers.place[header]);
+    if (coord_put_sum_label(j, sum, &r))
         return true;
     if (sum->parts > 1)
         json_write_string(j, "");
@@ -199,9 +199,9 @@ static void put_labels(const struct coord_call *c, struct json *j, const struct 
         else if (as->sum && i < t->headers.n && i != first && put_figure(c, j, t, as->sum, i))
             continue;
         else if (cell[i].at && i < t->headers.n && t->headers.timed[i])
-            put_time_text(j, n, cell[i], NULL);
+            coord_put_time_text(j, n, cell[i], NULL);
         else if (cell[i].at)
-            put_slice(j, cell[i]);
+            slice_put(j, cell[i]);
         else
             json_write_string(j, "");
     json_end_array(j);
@@ -213,30 +213,30 @@ static void put_metadata(struct json *j, const struct node *n, struct slice meta
     struct slice_walk w = slice_members(metadata);
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (slice_equals(key, "minimumBegin") || slice_equals(key, "maximumBegin"))
-            put_time_numbers(j, n, value);
+            coord_put_time_numbers(j, n, value);
         else
-            put_slice(j, value);
+            slice_put(j, value);
     }
     json_end_object(j);
 }
 
 /* Writes an entry. number: its number; 0: none. */
-static void put_entry(struct coord_call *c, struct json *j, const struct tree *t, const struct fan_part *p, size_t part,
-    struct slice entry, bool first, int64_t number)
+static void put_entry(struct coord_call *c, struct json *j, const struct tree *t, const struct coord_answer *p,
+    size_t part, struct slice entry, bool first, int64_t number)
 {
     struct slice_walk w = slice_members(entry);
-    const struct root_sum *sum = root_sum_of(&t->sums, part, slice_get(entry, "id")),
-                          *above = root_sum_of(&t->sums, part, slice_get(entry, "parentId"));
-    bool ambiguous = !sum && !number && entry_is_root(entry) &&
+    const struct root_sum *sum = coord_sum_of(&t->sums, part, slice_get(entry, "id")),
+                          *above = coord_sum_of(&t->sums, part, slice_get(entry, "parentId"));
+    bool ambiguous = !sum && !number && coord_entry_is_root(entry) &&
         is_ambiguous(t, first_label(slice_get(entry, "labels")));
     struct change as = {above || ambiguous, sum, number};
     bool same = !as.named && !sum && !number && same_places(t, part) && !(t->headers.some_timed && p->node->is->clock);
     int64_t own;
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (above && slice_equals(key, "parentId"))
             json_i64(j, above->id);
         else if ((slice_equals(key, "id") || slice_equals(key, "parentId")) && slice_integer(value, &own))
@@ -245,28 +245,28 @@ static void put_entry(struct coord_call *c, struct json *j, const struct tree *t
             put_labels(c, j, t, part, value, p->node, &as);
         else if (first && t->has_start && slice_equals(key, "start"))
             json_i64(j, t->start);
-        else if (t->wholes.name && slice_equals(key, "isDefault"))
+        else if (t->totals.name && slice_equals(key, "isDefault"))
             json_bool(j, false); /* sums over servers are shown first */
         else if (slice_equals(key, "metadata") && sum)
-            put_sum_metadata(j, sum, value);
+            coord_put_sum_metadata(j, sum, value);
         else if (slice_equals(key, "metadata") && number)
-            put_number_metadata(j, p->node, number, value);
+            coord_put_number_metadata(j, p->node, number, value);
         else if (slice_equals(key, "metadata") && p->node->is->clock && slice_is(value, '{'))
             put_metadata(j, p->node, value);
-        else if (!put_times(c, j, p->node, entry, key, value))
-            put_slice(j, value);
+        else if (!coord_put_times(c, j, p->node, entry, key, value))
+            slice_put(j, value);
     }
     json_end_object(j);
 }
 
-static void put_entries(struct fan *f, struct json *j, const struct tree *t)
+static void put_entries(struct coord_gather *f, struct json *j, const struct tree *t)
 {
     bool first = true;
     json_begin_array(j);
-    put_wholes(j, &t->wholes, t->headers.n);
+    coord_put_totals(j, &t->totals, t->headers.n);
     for (size_t i = 0; i < t->numbering.n; i++) {
         const struct numbered *g = &t->numbering.v[i];
-        const struct fan_part *p = &f->parts[g->part];
+        const struct coord_answer *p = &f->parts[g->part];
         put_entry(f->call, j, t, p, g->part, g->entry, false, (int64_t)i + 1);
         for (size_t k = 0; k < g->n_below; k++)
             put_entry(f->call, j, t, p, g->part, g->below[k], false, 0);
@@ -276,8 +276,8 @@ static void put_entries(struct fan *f, struct json *j, const struct tree *t)
         if (!first && t->bars)
             break; /* entry stands for all */
         for (struct slice e; slice_next(&w, &e);) {
-            const struct root_sum *sum = root_sum_of(&t->sums, i, slice_get(e, "id"));
-            if ((sum && sum->first != i) || wholes_replace(&t->wholes, i, slice_get(e, "id")))
+            const struct root_sum *sum = coord_sum_of(&t->sums, i, slice_get(e, "id"));
+            if ((sum && sum->first != i) || coord_totals_replace(&t->totals, i, slice_get(e, "id")))
                 continue; /* written already */
             put_entry(f->call, j, t, &f->parts[i], i, e, first, 0);
             first = false;
@@ -287,21 +287,21 @@ static void put_entries(struct fan *f, struct json *j, const struct tree *t)
 }
 
 /* Writes other members of the models: those of the first one. */
-static void put_rest(const struct fan *f, struct json *j)
+static void put_rest(const struct coord_gather *f, struct json *j)
 {
     for (size_t i = 0; i < f->n; i++) {
         struct slice_walk w = slice_members(f->parts[i].model);
         for (struct slice key, value; slice_next_member(&w, &key, &value);)
             if (!slice_equals(key, "headers") && !slice_equals(key, "entries")) {
-                put_slice_key(j, key);
-                put_slice(j, value);
+                slice_put_key(j, key);
+                slice_put(j, value);
             }
         if (f->parts[i].model.at)
             return;
     }
 }
 
-static bool some_model(const struct fan *f)
+static bool some_model(const struct coord_gather *f)
 {
     bool some = false;
     for (size_t i = 0; i < f->n; i++)
@@ -309,7 +309,7 @@ static bool some_model(const struct fan *f)
     return some;
 }
 
-static struct slice *models_of(const struct fan *f)
+static struct slice *models_of(const struct coord_gather *f)
 {
     struct slice *models = arena_new(f->call->q->arena, struct slice, f->n + 1);
     for (size_t i = 0; i < f->n; i++)
@@ -317,81 +317,81 @@ static struct slice *models_of(const struct fan *f)
     return models;
 }
 
-static void find_wholes(struct fan *f, struct tree *t)
+static void find_wholes(struct coord_gather *f, struct tree *t)
 {
     const struct slice *models = models_of(f);
-    wholes_find(f->call, models, &t->wholes);
-    for (size_t i = 0; t->wholes.name && i < f->n; i++)
+    coord_totals_find(f->call, models, &t->totals);
+    for (size_t i = 0; t->totals.name && i < f->n; i++)
         if (models[i].at)
-            places_note_told(f->call, f->parts[i].node, models[i]);
+            coord_model_note(f->call, f->parts[i].node, models[i]);
 }
 
-static void send_tree(struct fan *f)
+static void send_tree(struct coord_gather *f)
 {
     struct tree t = {0};
     struct text out = {.fd = -1};
-    t.bars = strstr(f->call->q->path, "/genericXY/") && bars_are_stated(models_of(f), f->n);
+    t.bars = strstr(f->call->q->path, "/genericXY/") && coord_counts_are_stated(models_of(f), f->n);
     look_through(f, &t);
     if (!some_model(f)) {
         map_fini(&t.roots);
-        envelope_send_null(f->call, f->call->verdict, f->call->message);
+        coord_envelope_send_null(f->call, f->call->verdict, f->call->message);
         return;
     }
-    if (!numbering_take(f, &t.numbering)) {
+    if (!coord_numbering_take(f, &t.numbering)) {
         add_up(f, &t);
         find_wholes(f, &t);
     }
-    struct json j = envelope_begin(f->call, &out);
+    struct json j = coord_envelope_begin(f->call, &out);
     json_begin_object(&j);
     json_key(&j, "headers");
     json_begin_array(&j);
     for (size_t i = 0; i < t.headers.n; i++)
-        put_slice(&j, t.headers.v[i]);
+        slice_put(&j, t.headers.v[i]);
     json_end_array(&j);
     json_key(&j, "entries");
     put_entries(f, &j, &t);
     put_rest(f, &j);
     json_end_object(&j);
     map_fini(&t.roots);
-    sums_fini(&t.sums);
-    wholes_fini(&t.wholes);
-    envelope_send(f->call, &out);
+    coord_sums_fini(&t.sums);
+    coord_totals_fini(&t.totals);
+    coord_envelope_send(f->call, &out);
 }
 
 /* Returns the body. Trees over time without a requested range get that of the whole experiment, since each server knows
  * only its own part of it. */
 static const char *tree_body(struct coord_call *c, const struct node *n, const char *path)
 {
-    struct time_range whole = experiment_range(c);
+    struct time_range whole = coord_experiment_range(c);
     bool ranged = json_object_get(c->parameters, "requested_timerange") ||
         json_object_get(c->parameters, "requested_times");
     if (ranged || (!strstr(path, "/timeGraph/") && !strstr(path, "/XY/")) || whole.begin >= whole.end)
-        return body_with(c, n, NULL, NULL, NULL, NULL);
+        return coord_body_with(c, n, NULL, NULL, NULL, NULL);
     json_t *range = json_object();
     json_object_set_new(range, "start", json_integer(whole.begin));
     json_object_set_new(range, "end", json_integer(whole.end));
-    const char *body = body_with(c, n, "requested_timerange", range, NULL, NULL);
+    const char *body = coord_body_with(c, n, "requested_timerange", range, NULL, NULL);
     json_decref(range);
     return body;
 }
 
-void tree_send(struct fan *f)
+void coord_tree_send(struct coord_gather *f)
 {
-    pieces_fold_tree(f);
-    groups_add_tree(f);
+    coord_rotation_fold_tree(f);
+    coord_groups_add_tree(f);
     send_tree(f);
 }
 
 void coord_analysis_tree(struct coord_call *c)
 {
-    if (comparison_tree(c))
+    if (coord_comparison_tree(c))
         return;
-    struct fan f;
-    const char *path = path_asked(c);
-    fan_begin(&f, c, c->n_members + c->c->n_machine_groups);
+    struct coord_gather f;
+    const char *path = coord_path_asked(c);
+    coord_gather_begin(&f, c, c->n_members + c->c->n_groups);
     for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(&f, c->members[i], "POST", path, tree_body(c, c->members[i], path));
-    if (fan_wait(&f) && envelopes_open(&f))
-        tree_send(&f);
-    fan_end(&f);
+        coord_gather_ask(&f, c->members[i], "POST", path, tree_body(c, c->members[i], path));
+    if (coord_gather_wait(&f) && coord_envelopes_open(&f))
+        coord_tree_send(&f);
+    coord_gather_end(&f);
 }

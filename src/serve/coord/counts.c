@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "coord/bars.h"
+#include "coord/counts.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "coord/merge.h"
 #include "coord/numbering.h"
 #include "coord/table.h"
-#include "coord/wholes.h"
+#include "coord/totals.h"
 
 struct bars {
     uint64_t count[FIGURES_EIGHTHS];
@@ -23,13 +23,13 @@ static struct slice counting_entry(struct slice model)
     struct slice e, more;
     int64_t id;
     bool only = slice_next(&w, &e) && !slice_next(&w, &more);
-    return only && entry_is_root(e) && merge_stated(e) == TSP_COUNTS && slice_is(slice_get(e, "key"), '"') &&
-            slice_integer(slice_get(e, "id"), &id)
+    return only && coord_entry_is_root(e) && coord_merge_stated(e) == TSP_COUNTS &&
+            slice_is(slice_get(e, "key"), '"') && slice_integer(slice_get(e, "id"), &id)
         ? e
         : (struct slice){0};
 }
 
-bool bars_are_stated(const struct slice *models, size_t n)
+bool coord_counts_are_stated(const struct slice *models, size_t n)
 {
     struct slice key = {0};
     for (size_t i = 0; i < n; i++) {
@@ -88,7 +88,7 @@ static void put_series(struct json *j, const struct bars *b)
     struct slice_walk w = slice_members(b->series);
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (slice_equals(key, "seriesId"))
             json_i64(j, b->id);
         else if (slice_equals(key, "xRanges"))
@@ -96,26 +96,26 @@ static void put_series(struct json *j, const struct bars *b)
         else if (slice_equals(key, "yValues"))
             put_counts(j, b);
         else
-            put_slice(j, value);
+            slice_put(j, value);
     }
     json_end_object(j);
 }
 
 /* Sends the sums; other members of the model are those of the first server. */
-static void send(struct fan *f, const struct bars *b)
+static void send(struct coord_gather *f, const struct bars *b)
 {
     struct coord_call *c = f->call;
     struct text t = {.fd = -1};
-    struct json j = envelope_begin(c, &t);
+    struct json j = coord_envelope_begin(c, &t);
     size_t i = 0;
     while (i + 1 < f->n && !f->parts[i].model.at)
         i++;
     struct slice_walk w = slice_members(f->parts[i].model);
     json_begin_object(&j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        put_slice_key(&j, key);
+        slice_put_key(&j, key);
         if (!slice_equals(key, "series")) {
-            put_slice(&j, value);
+            slice_put(&j, value);
             continue;
         }
         json_begin_array(&j);
@@ -124,7 +124,7 @@ static void send(struct fan *f, const struct bars *b)
         json_end_array(&j);
     }
     json_end_object(&j);
-    envelope_send(c, &t);
+    coord_envelope_send(c, &t);
 }
 
 /* Finds each member's own item in its tree; *id: that of the first one, which clients know. False: the request is not
@@ -152,40 +152,40 @@ static bool find_entries(struct coord_call *c, const struct slice *trees, json_t
 
 static void ask_and_send(struct coord_call *c, json_t **items, struct bars *b)
 {
-    struct fan f;
+    struct coord_gather f;
     bool some = false;
-    fan_begin(&f, c, c->n_members);
+    coord_gather_begin(&f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(&f, c->members[i], "POST", path_asked(c),
-            body_with(c, c->members[i], "requested_items", items[i], NULL, NULL));
-    if (fan_wait(&f) && envelopes_open(&f)) {
+        coord_gather_ask(&f, c->members[i], "POST", coord_path_asked(c),
+            coord_body_with(c, c->members[i], "requested_items", items[i], NULL, NULL));
+    if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
         for (size_t i = 0; i < f.n; i++) {
             struct slice_walk w = slice_items(slice_get(f.parts[i].model, "series"));
             for (struct slice s; slice_next(&w, &s);) {
                 const char *wrong = take(b, s);
                 if (wrong)
-                    part_spoil(&f, &f.parts[i], wrong);
+                    coord_answer_spoil(&f, &f.parts[i], wrong);
             }
             some |= f.parts[i].model.at != NULL;
         }
         if (some)
             send(&f, b);
         else
-            envelope_send_null(c, c->verdict, c->message);
+            coord_envelope_send_null(c, c->verdict, c->message);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
-bool bars_answer(struct coord_call *c)
+bool coord_counts_answer(struct coord_call *c)
 {
     struct bars b = {.id = -1};
     if (!strstr(c->q->path, "/genericXY/"))
         return false;
-    const struct slice *trees = wholes_member_trees(c);
+    const struct slice *trees = coord_member_trees(c);
     json_t **items = arena_new(c->q->arena, json_t *, c->n_members + 1);
-    if (!trees || !bars_are_stated(trees, c->n_members) || !find_entries(c, trees, items, &b.id))
+    if (!trees || !coord_counts_are_stated(trees, c->n_members) || !find_entries(c, trees, items, &b.id))
         return false;
-    c->lacks.n = 0; /* the new question reports missing sources itself */
+    c->missing.n = 0; /* the new question reports missing sources itself */
     ask_and_send(c, items, &b);
     return true;
 }

@@ -23,7 +23,7 @@ static struct slice ask(struct made *m, const char *method, const char *path, co
     struct http_gather g;
     struct http_fetch *f = arena_new(&m->arena, struct http_fetch, 1);
     struct slice s = {0};
-    node_address(m->n, &m->arena, path, f);
+    coord_node_address(m->n, &m->arena, path, f);
     f->method = method;
     f->json = json;
     f->json_bytes = json ? strlen(json) : 0;
@@ -32,7 +32,7 @@ static struct slice ask(struct made *m, const char *method, const char *path, co
     http_gather_add(&g, f);
     for (int64_t end = time_monotonic_ns() + MAKE_MS * (int64_t)NS_PER_MS, now;;) {
         now = time_monotonic_ns();
-        if (http_gather_wait(&g, now + 50 * NS_PER_MS) || now > end || node_is_away(m->n))
+        if (http_gather_wait(&g, now + 50 * NS_PER_MS) || now > end || coord_node_is_away(m->n))
             break;
         pthread_mutex_lock(&m->c->lock);
         bool stopping = m->c->stopping;
@@ -63,7 +63,7 @@ static const char *dump(struct made *m, json_t *parameters)
 {
     json_t *body = json_object();
     json_object_set_new(body, "parameters", parameters);
-    return body_text(&m->arena, body);
+    return coord_body_text(&m->arena, body);
 }
 
 static void open_traces(struct made *m)
@@ -110,7 +110,7 @@ static void make_one(struct made *m, const char *name, struct regex *const *patt
     struct slice answer = ask(m, "POST", "/experiments", dump(m, p), &status);
     const char *uuid = slice_string(slice_get(answer, "UUID"), &m->arena);
     if (status == 200 && uuid)
-        node_note_experiment(m->n, uuid, true);
+        coord_node_note_experiment(m->n, uuid, true);
     else
         tell(m, arena_printf(&m->arena, "cannot make the experiment %s", name), answer, status);
 }
@@ -126,7 +126,7 @@ static void make_configured(struct made *m, const struct coord_experiment *x, st
         regex_free(patterns[i]);
 }
 
-void make_wanted(struct coordinator *c, struct node *n)
+void coord_set_up(struct coordinator *c, struct node *n)
 {
     struct made m = {.c = c, .n = n};
     const struct coord_config *config = c->o.config;
@@ -135,7 +135,7 @@ void make_wanted(struct coordinator *c, struct node *n)
     if (config->experiments.n || c->o.name) {
         struct slice traces = ask(&m, "GET", "/traces", NULL, &status);
         if (slice_is(traces, '['))
-            node_note_traces(n, traces);
+            coord_node_note_traces(n, traces);
         for (size_t i = 0; i < config->experiments.n; i++)
             make_configured(&m, &config->experiments.v[i], traces);
         if (c->o.name)

@@ -34,7 +34,7 @@ struct places {
     VEC(struct kept_columns) columns;
 };
 
-struct places *places_new(void)
+struct places *coord_positions_new(void)
 {
     struct places *p = mem_zalloc(sizeof *p);
     pthread_mutex_init(&p->lock, NULL);
@@ -63,7 +63,7 @@ static void forget_columns(struct places *p)
     vec_free(&p->columns);
 }
 
-void places_free(struct places *p)
+void coord_positions_free(struct places *p)
 {
     if (!p)
         return;
@@ -89,7 +89,7 @@ static struct kept_columns *find_columns(struct places *p, uint64_t key)
     return NULL;
 }
 
-struct slice places_told(struct coord_call *c, const struct node *n)
+struct slice coord_model_cached(struct coord_call *c, const struct node *n)
 {
     struct places *p = c->c->places;
     struct slice s = {0};
@@ -97,13 +97,13 @@ struct slice places_told(struct coord_call *c, const struct node *n)
     pthread_mutex_lock(&p->lock);
     const struct kept_columns *k = find_columns(p, key);
     /* Columns may have changed if the server was away since: it may have been restarted. */
-    if (k && (k->epoch == atomic_load(&n->epoch) || node_is_away(n)))
+    if (k && (k->epoch == atomic_load(&n->epoch) || coord_node_is_away(n)))
         s = (struct slice){arena_strndup(c->q->arena, k->text, k->n), k->n};
     pthread_mutex_unlock(&p->lock);
     return s;
 }
 
-void places_note_told(struct coord_call *c, const struct node *n, struct slice model)
+void coord_model_note(struct coord_call *c, const struct node *n, struct slice model)
 {
     struct places *p = c->c->places;
     struct kept_columns k = {columns_key(c, n), atomic_load(&n->epoch), mem_alloc(model.n + 1), model.n};
@@ -130,7 +130,7 @@ static struct kept_table *kept(struct places *p, const struct merged_table *t)
     return NULL;
 }
 
-void places_note(struct merged_table *t, const uint64_t *position)
+void coord_positions_note(struct merged_table *t, const uint64_t *position)
 {
     struct places *p = t->call->c->places;
     size_t bytes = t->n * sizeof *position;
@@ -174,14 +174,14 @@ static uint64_t distance(uint64_t a, uint64_t b)
     return a < b ? b - a : a - b;
 }
 
-bool places_near(struct merged_table *t, uint64_t n, uint64_t *position)
+bool coord_positions_near(struct merged_table *t, uint64_t n, uint64_t *position)
 {
     struct places *p = t->call->c->places;
     uint64_t least = UINT64_MAX;
     pthread_mutex_lock(&p->lock);
     const struct kept_table *k = kept(p, t);
     for (size_t i = 0; k && i < k->v.n; i++) {
-        uint64_t away = distance(position_sum(t, k->v.v[i].position), n);
+        uint64_t away = distance(coord_position_sum(t, k->v.v[i].position), n);
         if (away >= least || !is_current(t, &k->v.v[i]))
             continue;
         least = away;
@@ -191,7 +191,7 @@ bool places_near(struct merged_table *t, uint64_t n, uint64_t *position)
     return least != UINT64_MAX;
 }
 
-bool places_exactly(struct merged_table *t, uint64_t n, uint64_t *position)
+bool coord_positions_exactly(struct merged_table *t, uint64_t n, uint64_t *position)
 {
     struct places *p = t->call->c->places;
     bool found = false;
@@ -201,7 +201,7 @@ bool places_exactly(struct merged_table *t, uint64_t n, uint64_t *position)
         bool same_members = true;
         for (size_t m = 0; m < t->n; m++)
             same_members &= t->asked[m] == (k->v.v[i].size[m] != UINT64_MAX);
-        found = same_members && position_sum(t, k->v.v[i].position) == n;
+        found = same_members && coord_position_sum(t, k->v.v[i].position) == n;
         if (!found)
             continue;
         memcpy(position, k->v.v[i].position, t->n * sizeof *position);
@@ -214,7 +214,7 @@ bool places_exactly(struct merged_table *t, uint64_t n, uint64_t *position)
 
 /* ---- search ---- */
 
-uint64_t position_sum(const struct merged_table *t, const uint64_t *position)
+uint64_t coord_position_sum(const struct merged_table *t, const uint64_t *position)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < t->n; i++)
@@ -222,9 +222,9 @@ uint64_t position_sum(const struct merged_table *t, const uint64_t *position)
     return sum;
 }
 
-uint64_t table_size(const struct merged_table *t)
+uint64_t coord_table_size(const struct merged_table *t)
 {
-    return position_sum(t, t->size);
+    return coord_position_sum(t, t->size);
 }
 
 static struct line_ask *asks_new(const struct merged_table *t)
@@ -244,22 +244,22 @@ static void ask_times(const struct merged_table *t, struct line_ask *ask, size_t
 }
 
 /* Finds how many lines of each member come before the time. */
-bool table_locate_time(struct merged_table *t, int64_t time, uint64_t *position)
+bool coord_table_locate_time(struct merged_table *t, int64_t time, uint64_t *position)
 {
     struct line_ask *ask = asks_new(t);
     struct line_answer *answer = answers_new(t);
-    struct fan f;
+    struct coord_gather f;
     for (size_t i = 0; i < t->n; i++) {
         ask[i] = (struct line_ask){.by_time = t->columns->ordered, .time = time, .count = 1};
         ask_times(t, ask, i);
     }
-    bool good = table_ask(t, ask, answer, &f);
+    bool good = coord_table_ask(t, ask, answer, &f);
     for (size_t i = 0; good && i < t->n; i++) {
         position[i] = answer[i].good ? answer[i].n ? answer[i].lines[0].index : answer[i].size : 0;
         if (!t->columns->ordered)
             position[i] = 0;
     }
-    fan_end(&f);
+    coord_gather_end(&f);
     return good;
 }
 
@@ -268,14 +268,14 @@ static bool ask_end(struct merged_table *t, bool last, int64_t *least, int64_t *
 {
     struct line_ask *ask = asks_new(t);
     struct line_answer *answer = answers_new(t);
-    struct fan f;
+    struct coord_gather f;
     *least = INT64_MAX;
     *most = INT64_MIN;
     for (size_t i = 0; i < t->n; i++) {
         ask[i] = (struct line_ask){.index = last && t->size[i] ? t->size[i] - 1 : 0, .count = 1};
         ask_times(t, ask, i);
     }
-    bool good = table_ask(t, ask, answer, &f);
+    bool good = coord_table_ask(t, ask, answer, &f);
     for (size_t i = 0; good && i < t->n; i++) {
         if (answer[i].good && answer[i].n) {
             int64_t time = answer[i].lines[0].time;
@@ -283,21 +283,22 @@ static bool ask_end(struct merged_table *t, bool last, int64_t *least, int64_t *
             *most = time > *most ? time : *most;
         }
     }
-    fan_end(&f);
+    coord_gather_end(&f);
     return good;
 }
 
-int table_compare(const struct table_line *a, size_t i, const struct table_line *b, size_t k)
+int coord_table_compare(const struct table_line *a, size_t i, const struct table_line *b, size_t k)
 {
     return order_of(a->time, b->time) ?: order_of(a->begin, b->begin) ?: order_of(i, k);
 }
 
-size_t table_next(const struct merged_table *t, const struct line_answer *next, const size_t *taken)
+size_t coord_table_next(const struct merged_table *t, const struct line_answer *next, const size_t *taken)
 {
     size_t best = t->n;
     for (size_t i = 0; i < t->n; i++)
         if (t->asked[i] && taken[i] < next[i].n &&
-            (best == t->n || table_compare(&next[i].lines[taken[i]], i, &next[best].lines[taken[best]], best) < 0))
+            (best == t->n ||
+                coord_table_compare(&next[i].lines[taken[i]], i, &next[best].lines[taken[best]], best) < 0))
             best = i;
     return best;
 }
@@ -308,17 +309,17 @@ static bool step_forward(struct merged_table *t, uint64_t lines, uint64_t *posit
     struct line_ask *ask = asks_new(t);
     struct line_answer *answer = answers_new(t);
     size_t *taken = arena_new(t->call->q->arena, size_t, t->n + 1);
-    struct fan f;
+    struct coord_gather f;
     for (size_t i = 0; i < t->n; i++) {
         ask[i] = (struct line_ask){.index = position[i], .count = lines};
         ask_times(t, ask, i);
     }
-    bool good = table_ask(t, ask, answer, &f);
-    for (size_t next; good && lines && (next = table_next(t, answer, taken)) < t->n; lines--) {
+    bool good = coord_table_ask(t, ask, answer, &f);
+    for (size_t next; good && lines && (next = coord_table_next(t, answer, taken)) < t->n; lines--) {
         taken[next]++;
         position[next]++;
     }
-    fan_end(&f);
+    coord_gather_end(&f);
     return good;
 }
 
@@ -329,7 +330,7 @@ static size_t previous(const struct merged_table *t, const struct line_answer *b
     for (size_t i = 0; i < t->n; i++)
         if (t->asked[i] && left[i] &&
             (best == t->n ||
-                table_compare(&before[i].lines[left[i] - 1], i, &before[best].lines[left[best] - 1], best) > 0))
+                coord_table_compare(&before[i].lines[left[i] - 1], i, &before[best].lines[left[best] - 1], best) > 0))
             best = i;
     return best;
 }
@@ -339,20 +340,20 @@ static bool step_back(struct merged_table *t, uint64_t lines, uint64_t *position
     struct line_ask *ask = asks_new(t);
     struct line_answer *answer = answers_new(t);
     size_t *left = arena_new(t->call->q->arena, size_t, t->n + 1);
-    struct fan f;
+    struct coord_gather f;
     for (size_t i = 0; i < t->n; i++) {
         uint64_t n = lines < position[i] ? lines : position[i];
         ask[i] = (struct line_ask){.index = position[i] - n, .count = n, .skip = !n};
         ask_times(t, ask, i);
     }
-    bool good = table_ask(t, ask, answer, &f);
+    bool good = coord_table_ask(t, ask, answer, &f);
     for (size_t i = 0; good && i < t->n; i++)
         left[i] = answer[i].good ? answer[i].n : 0;
     for (size_t last; good && lines && (last = previous(t, answer, left)) < t->n; lines--) {
         left[last]--;
         position[last]--;
     }
-    fan_end(&f);
+    coord_gather_end(&f);
     return good;
 }
 
@@ -391,16 +392,16 @@ static bool search(struct merged_table *t, uint64_t n, uint64_t *low)
     if (end == INT64_MAX || begin > end)
         return true;
     end++; /* time after all lines */
-    for (unsigned round = 0; round < MOST_ROUNDS && n - position_sum(t, low) > NEAR; round++) {
-        uint64_t before = position_sum(t, low), after = position_sum(t, high);
+    for (unsigned round = 0; round < MOST_ROUNDS && n - coord_position_sum(t, low) > NEAR; round++) {
+        uint64_t before = coord_position_sum(t, low), after = coord_position_sum(t, high);
         if ((uint64_t)end - (uint64_t)begin <= 1) {
             fill(t, high, n - before, low); /* lines with one common time */
             return true;
         }
         int64_t time = guess(begin, end, (double)(n - before) / (double)(after - before + 1), round);
-        if (!table_locate_time(t, time, middle))
+        if (!coord_table_locate_time(t, time, middle))
             return false;
-        bool is_low = position_sum(t, middle) <= n;
+        bool is_low = coord_position_sum(t, middle) <= n;
         memcpy(is_low ? low : high, middle, t->n * sizeof *middle);
         *(is_low ? &begin : &end) = time;
     }
@@ -414,12 +415,12 @@ static bool ask_sizes(struct merged_table *t)
     return t->sized || ask_end(t, false, &ignored[0], &ignored[1]);
 }
 
-bool table_locate(struct merged_table *t, uint64_t n, uint64_t *position)
+bool coord_table_locate(struct merged_table *t, uint64_t n, uint64_t *position)
 {
     if (!ask_sizes(t))
         return false;
     memset(position, 0, t->n * sizeof *position);
-    if (n >= table_size(t)) {
+    if (n >= coord_table_size(t)) {
         memcpy(position, t->size, t->n * sizeof *position);
         return true;
     }
@@ -428,10 +429,10 @@ bool table_locate(struct merged_table *t, uint64_t n, uint64_t *position)
         return true;
     }
     uint64_t at;
-    if (!places_near(t, n, position) || distance(at = position_sum(t, position), n) > NEAR)
+    if (!coord_positions_near(t, n, position) || distance(at = coord_position_sum(t, position), n) > NEAR)
         if (!search(t, n, position))
             return false;
-    at = position_sum(t, position);
+    at = coord_position_sum(t, position);
     if (at < n)
         return step_forward(t, n - at, position);
     return at == n || step_back(t, at - n, position);

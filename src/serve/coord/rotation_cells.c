@@ -6,16 +6,16 @@
 #include <string.h>
 
 #include "coord/merge.h"
-#include "coord/pieces.h"
+#include "coord/rotation.h"
 #include "coord/sums.h"
 
 enum { MOST_CELLS = 64, LONGEST_SHARE = 64 };
 
 /* ---- columns ---- */
 
-void piece_cells_begin(struct piece_cells *t, struct coord_call *c, const struct coord_pieces *p)
+void coord_rotation_cells_begin(struct rotation_cells *t, struct coord_call *c, const struct coord_rotation *p)
 {
-    *t = (struct piece_cells){.call = c, .pieces = p};
+    *t = (struct rotation_cells){.call = c, .pieces = p};
     t->place = arena_alloc(c->q->arena, sizeof *t->place * (p->n + 1));
     t->n_place = arena_new(c->q->arena, size_t, p->n + 1);
     t->rule = arena_new(c->q->arena, struct merge_rule, MOST_CELLS);
@@ -23,10 +23,10 @@ void piece_cells_begin(struct piece_cells *t, struct coord_call *c, const struct
         struct slice_walk w = slice_items(p->v[i].part ? slice_get(p->v[i].part->model, "headers") : (struct slice){0});
         bool first = !t->n;
         for (struct slice header; t->n_place[i] < MOST_CELLS && slice_next(&w, &header);) {
-            size_t at = merge_find_column(t->header, t->n, header);
+            size_t at = coord_merge_find_column(t->header, t->n, header);
             if (at == t->n && first) {
-                t->rule[at] = merge_rule_of(c, header, t->n_place[i]);
-                t->timed[at] = merge_is_time(c, header, t->n_place[i]);
+                t->rule[at] = coord_merge_rule_of(c, header, t->n_place[i]);
+                t->timed[at] = coord_merge_is_time(c, header, t->n_place[i]);
                 t->header[t->n++] = header;
             }
             t->place[i][t->n_place[i]++] = (uint16_t)at;
@@ -36,7 +36,7 @@ void piece_cells_begin(struct piece_cells *t, struct coord_call *c, const struct
 
 /* Collects the cells of one piece's entry, without columns that the first piece lacks. Trees without headers have
  * labels in order. Returns the number of cells, some of which may be empty. */
-static size_t cells_of(const struct piece_cells *t, size_t piece, struct slice entry, struct slice cell[MOST_CELLS])
+static size_t cells_of(const struct rotation_cells *t, size_t piece, struct slice entry, struct slice cell[MOST_CELLS])
 {
     struct slice_walk w = slice_items(slice_get(entry, "labels"));
     struct slice label;
@@ -60,7 +60,7 @@ static struct slice member_of(struct slice entry, const char *key)
 
 /* Computes minimum, maximum or sum over the pieces. False: no piece has the number. */
 static bool number_of(
-    const struct piece_cells *t, const struct piece_entry *e, const char *key, enum tsp_merge how, int64_t *out)
+    const struct rotation_cells *t, const struct piece_entry *e, const char *key, enum tsp_merge how, int64_t *out)
 {
     bool some = false;
     int64_t v;
@@ -78,17 +78,17 @@ static bool number_of(
 }
 
 /* Adds up figures of durations: shortest, longest, …; false: the entry has none. */
-static bool figures_of(const struct piece_cells *t, const struct piece_entry *e, struct root_sum *s)
+static bool figures_of(const struct rotation_cells *t, const struct piece_entry *e, struct root_sum *s)
 {
     *s = (struct root_sum){0};
     for (size_t i = 0; i < t->pieces->n; i++)
-        if (e->of[i].at && !sum_add(s, t->pieces->v[i].node, slice_get(e->of[i], "metadata")))
+        if (e->of[i].at && !coord_sum_add(s, t->pieces->v[i].node, slice_get(e->of[i], "metadata")))
             return false;
     return s->all.n;
 }
 
 /* Returns the requested range of the tree. */
-static struct time_range range_of(const struct piece_cells *t)
+static struct time_range range_of(const struct rotation_cells *t)
 {
     json_t *range = json_object_get(t->call->parameters, "requested_timerange"),
            *times = json_object_get(t->call->parameters, "requested_times");
@@ -99,7 +99,7 @@ static struct time_range range_of(const struct piece_cells *t)
     if (coord_integer(json_array_get(times, 0), &r.begin) &&
         coord_integer(json_array_get(times, json_array_size(times) - 1), &r.end))
         return r;
-    return experiment_range(t->call);
+    return coord_experiment_range(t->call);
 }
 
 static double length_within(struct time_range r, int64_t begin, int64_t end)
@@ -110,7 +110,7 @@ static double length_within(struct time_range r, int64_t begin, int64_t end)
 }
 
 /* Returns the mean of a share of time, weighted by the pieces' ranges. Negative: no piece has it. */
-static double mean_of(const struct piece_cells *t, const struct piece_entry *e, const char *key)
+static double mean_of(const struct rotation_cells *t, const struct piece_entry *e, const char *key)
 {
     struct time_range r = range_of(t);
     double busy = 0;
@@ -152,7 +152,7 @@ static void put_number(struct json *j, const struct merge_rule *r, int64_t numbe
     text_fini(&text);
 }
 
-static void put_share(struct json *j, const struct piece_cells *t, const struct merge_rule *r,
+static void put_share(struct json *j, const struct rotation_cells *t, const struct merge_rule *r,
     const struct piece_entry *root, int64_t number)
 {
     struct time_range range = range_of(t);
@@ -166,7 +166,7 @@ static void put_share(struct json *j, const struct piece_cells *t, const struct 
 
 /* Computes the number of a column that is an amount. False: it is none, or no piece has the numbers. */
 static bool amount_of(
-    const struct piece_cells *t, const struct merge_rule *r, const struct piece_entry *e, int64_t *number)
+    const struct rotation_cells *t, const struct merge_rule *r, const struct piece_entry *e, int64_t *number)
 {
     int64_t by = 1;
     bool is_amount = r->how == TSP_SUM || r->how == TSP_MIN || r->how == TSP_MAX || r->how == TSP_SHARE,
@@ -179,7 +179,7 @@ static bool amount_of(
 }
 
 /* Writes an amount. False: the column is none, or no piece has the numbers. */
-static bool put_amount(struct json *j, const struct piece_cells *t, const struct merge_rule *r,
+static bool put_amount(struct json *j, const struct rotation_cells *t, const struct merge_rule *r,
     const struct piece_entry *e, const struct piece_entry *root)
 {
     int64_t number;
@@ -211,7 +211,7 @@ struct chosen {
     size_t n;
 };
 
-static void choose(const struct piece_cells *t, const struct piece_entry *e, struct chosen *c)
+static void choose(const struct rotation_cells *t, const struct piece_entry *e, struct chosen *c)
 {
     struct slice cell[MOST_CELLS];
     *c = (struct chosen){.n = 0};
@@ -232,8 +232,8 @@ static void choose(const struct piece_cells *t, const struct piece_entry *e, str
     }
 }
 
-void piece_put_labels(
-    struct json *j, const struct piece_cells *t, const struct piece_entry *e, const struct piece_entry *root)
+void coord_rotation_put_labels(
+    struct json *j, const struct rotation_cells *t, const struct piece_entry *e, const struct piece_entry *root)
 {
     static const struct merge_rule unstated;
     struct chosen c;
@@ -245,16 +245,16 @@ void piece_put_labels(
         const struct merge_rule *r = k < t->n ? &t->rule[k] : &unstated;
         if (!c.cell[k].at)
             json_write_string(j, "");
-        else if (k && has_figures && put_sum_label(j, &figures, r))
+        else if (k && has_figures && coord_put_sum_label(j, &figures, r))
             continue;
         else if (k && says_something(c.cell[k]) && put_amount(j, t, r, e, root))
             continue;
         else if (k && c.differs[k] && r->how == TSP_MERGE_NONE)
             json_write_string(j, "");
         else if (k < t->n && t->timed[k])
-            put_time_text(j, c.from[k], c.cell[k], NULL);
+            coord_put_time_text(j, c.from[k], c.cell[k], NULL);
         else
-            put_slice(j, c.cell[k]);
+            slice_put(j, c.cell[k]);
     }
     json_end_array(j);
 }
@@ -263,7 +263,7 @@ void piece_put_labels(
 
 /* Returns the rule for a member that columns are computed from, or that is their number. how: TSP_MERGE_NONE: no
  * rule. */
-static struct merge_rule rule_of_member(const struct piece_cells *t, struct slice key)
+static struct merge_rule rule_of_member(const struct rotation_cells *t, struct slice key)
 {
     for (size_t i = 0; i < t->n; i++) {
         struct merge_rule r = t->rule[i];
@@ -284,7 +284,7 @@ static struct merge_rule rule_of_member(const struct piece_cells *t, struct slic
 
 /* Returns whether no column states how the member is merged. Its column has no rule, or no column of the tree has
  * one. */
-static bool is_unstated(const struct piece_cells *t, struct slice key)
+static bool is_unstated(const struct rotation_cells *t, struct slice key)
 {
     bool some = false, unstated = false;
     for (size_t i = 0; i < t->n; i++) {
@@ -295,13 +295,13 @@ static bool is_unstated(const struct piece_cells *t, struct slice key)
 }
 
 /* Returns whether pieces have different numbers there. */
-static bool numbers_differ(const struct piece_cells *t, const struct piece_entry *e, const char *name)
+static bool numbers_differ(const struct rotation_cells *t, const struct piece_entry *e, const char *name)
 {
     int64_t least, most;
     return number_of(t, e, name, TSP_MIN, &least) && number_of(t, e, name, TSP_MAX, &most) && least != most;
 }
 
-static void put_member(struct json *j, const struct piece_cells *t, const struct piece_entry *e, size_t piece,
+static void put_member(struct json *j, const struct rotation_cells *t, const struct piece_entry *e, size_t piece,
     struct slice key, struct slice value)
 {
     char name[MERGE_NAME] = "";
@@ -311,7 +311,7 @@ static void put_member(struct json *j, const struct piece_cells *t, const struct
         memcpy(name, key.at + 1, key.n - 2);
     if (!r.how && is_unstated(t, key) && numbers_differ(t, e, name))
         return;
-    put_slice_key(j, key);
+    slice_put_key(j, key);
     if (r.how == TSP_MEAN && !*r.by) {
         json_begin_array(j);
         json_double(j, mean_of(t, e, r.of));
@@ -321,20 +321,20 @@ static void put_member(struct json *j, const struct piece_cells *t, const struct
         json_i64(j, number);
         json_end_array(j);
     } else if (slice_equals(key, "minimumBegin") || slice_equals(key, "maximumBegin")) {
-        put_time_numbers(j, t->pieces->v[piece].node, value);
+        coord_put_time_numbers(j, t->pieces->v[piece].node, value);
     } else {
-        put_slice(j, value);
+        slice_put(j, value);
     }
 }
 
-void piece_put_metadata(struct json *j, const struct piece_cells *t, const struct piece_entry *e)
+void coord_rotation_put_metadata(struct json *j, const struct rotation_cells *t, const struct piece_entry *e)
 {
     struct root_sum figures;
     size_t first = 0;
     while (!e->of[first].at)
         first++;
     if (figures_of(t, e, &figures)) {
-        put_sum_metadata(j, &figures, slice_get(e->of[first], "metadata"));
+        coord_put_sum_metadata(j, &figures, slice_get(e->of[first], "metadata"));
         return;
     }
     json_begin_object(j);

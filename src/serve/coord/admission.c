@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "coord/turns.h"
+#include "coord/admission.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,7 +28,7 @@ struct turns {
     struct waiting *first, **end; /* waiting questions, by arrival */
 };
 
-struct turns *turns_new(uint64_t answers_bytes)
+struct turns *coord_admission_new(uint64_t answers_bytes)
 {
     struct turns *t = mem_zalloc(sizeof *t);
     t->most = answers_bytes / 2;
@@ -39,7 +39,7 @@ struct turns *turns_new(uint64_t answers_bytes)
     return t;
 }
 
-void turns_free(struct turns *t)
+void coord_admission_free(struct turns *t)
 {
     if (!t)
         return;
@@ -91,7 +91,7 @@ static bool wait_for_turn(struct turns *t, const struct http_request *q, uint64_
 
 /* ---- single questions ---- */
 
-bool turn_begin(struct turns *t, const struct http_request *q, uint64_t kind, struct coord_turn *turn)
+bool coord_admission_begin(struct turns *t, const struct http_request *q, uint64_t kind, struct coord_admitted *turn)
 {
     turn->kind = kind % KINDS;
     turn->bytes = atomic_load(&t->usual[turn->kind]);
@@ -109,7 +109,7 @@ bool turn_begin(struct turns *t, const struct http_request *q, uint64_t kind, st
     return stays;
 }
 
-void turn_end(struct turns *t, const struct coord_turn *turn, uint64_t held, bool whole)
+void coord_admission_end(struct turns *t, const struct coord_admitted *turn, uint64_t held, bool whole)
 {
     uint64_t usual = atomic_load(&t->usual[turn->kind]);
     if (held > usual)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to coord: JSON in place, within an answer. A slice is one value of a validated text. Values that need not be
- * understood are copied verbatim: unknown keys, numbers to the last digit. */
-#ifndef WEFT_COORD_SLICE_H
-#define WEFT_COORD_SLICE_H
+/* JSON in place, within a text. A slice is one value of a validated text. Values that need not be understood are copied
+ * verbatim: unknown keys, numbers to the last digit. */
+#ifndef WEFT_BASE_SLICE_H
+#define WEFT_BASE_SLICE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +45,9 @@ bool slice_integer(struct slice, int64_t *out);
 bool slice_number(struct slice, double *out);
 /* Returns a string in the arena: escapes resolved, terminated; NUL becomes U+FFFD. NULL: not a string. */
 char *slice_string(struct slice, struct arena *);
+struct json;
+/* Write a value; a key verbatim, for the value that is written next. */
+void slice_put(struct json *, struct slice);
+void slice_put_key(struct json *, struct slice key);
 
 #endif

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-#include "coord/wholes.h"
+#include "coord/totals.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/figures.h"
-#include "coord/pieces.h"
+#include "coord/rotation.h"
 #include "coord/table.h"
 
-static const char *const labels[MOST_WHOLES] = {"Total", "Lost"}; /* order of merge_whole.lines */
+static const char *const labels[MOST_TOTALS] = {"Total", "Lost"}; /* order of merge_total.lines */
 
 /* Returns whether the output is of a family: one output for each kind of durations, with one line. */
 static bool is_density(const struct coord_call *c)
 {
-    const struct merge_whole *w = merge_whole_of(c);
+    const struct merge_total *w = coord_merge_total_of(c);
     return w && w->family;
 }
 
 static bool has_wholes(const struct coord_call *c)
 {
-    return c->several && merge_whole_of(c);
+    return c->several && coord_merge_total_of(c);
 }
 
 /* ---- lines of members ---- */
@@ -48,31 +48,31 @@ static int64_t own_sum(struct slice entries, const char *name)
 }
 
 /* Takes a line. place: its index among the entries with its parent. */
-static void take_line(struct wholes *x, size_t member, struct slice entry, size_t place, int64_t sum)
+static void take_line(struct coord_totals *x, size_t member, struct slice entry, size_t place, int64_t sum)
 {
-    int i = merge_whole_line(x->kind, entry, place);
+    int i = coord_merge_total_line(x->kind, entry, place);
     if (i < 0 || (sum >= 0 && number_in(entry, "parentId") != sum))
         return;
-    vec_push(&x->parts, ((struct whole_part){member, number_in(entry, "id"), (size_t)i}));
+    vec_push(&x->parts, ((struct total_part){member, number_in(entry, "id"), (size_t)i}));
     x->line[i].shown |= slice_get(entry, "isDefault").n == strlen("true");
 }
 
 /* Takes the only entry of a density. False: it has others. */
-static bool take_only(struct wholes *x, size_t member, struct slice entries)
+static bool take_only(struct coord_totals *x, size_t member, struct slice entries)
 {
     struct slice_walk w = slice_items(entries);
     struct slice first, more;
     if (!slice_next(&w, &first))
         return true;
-    if (slice_next(&w, &more) || number_in(first, "parentId") >= 0 || merge_whole_line(x->kind, first, 0) < 0)
+    if (slice_next(&w, &more) || number_in(first, "parentId") >= 0 || coord_merge_total_line(x->kind, first, 0) < 0)
         return false;
-    struct whole_part p = {member, number_in(first, "id"), 0};
+    struct total_part p = {member, number_in(first, "id"), 0};
     vec_push(&x->parts, p);
     vec_push(&x->instead, p);
     return true;
 }
 
-static void take_member(struct wholes *x, size_t member, struct slice entries)
+static void take_member(struct coord_totals *x, size_t member, struct slice entries)
 {
     struct slice_walk w = slice_items(entries);
     int64_t sum = own_sum(entries, x->name), above = -1;
@@ -84,19 +84,19 @@ static void take_member(struct wholes *x, size_t member, struct slice entries)
         if (parent >= 0 && id >= 0)
             take_line(x, member, e, place, sum);
         if (sum >= 0 && (id == sum || parent == sum))
-            vec_push(&x->instead, ((struct whole_part){member, id, 0}));
+            vec_push(&x->instead, ((struct total_part){member, id, 0}));
     }
 }
 
-void wholes_find(struct coord_call *c, const struct slice *models, struct wholes *x)
+void coord_totals_find(struct coord_call *c, const struct slice *models, struct coord_totals *x)
 {
-    *x = (struct wholes){0};
-    if (!has_wholes(c) || !(x->name = experiment_name(c)))
+    *x = (struct coord_totals){0};
+    if (!has_wholes(c) || !(x->name = coord_experiment_name(c)))
         return;
-    x->kind = merge_whole_of(c);
+    x->kind = coord_merge_total_of(c);
     const char *of = arena_printf(c->q->arena, "%s\n%s", c->arg[0], c->arg[1]);
     uint64_t nobody = map_hash(of, strlen(of)); /* owner of these ids */
-    x->n = is_density(c) ? 1 : MOST_WHOLES;
+    x->n = is_density(c) ? 1 : MOST_TOTALS;
     x->root = is_density(c) ? -1 : coord_id_of(c->c->ids, nobody, 0, false);
     for (size_t i = 0; i < x->n; i++) {
         x->line[i].label = labels[i];
@@ -114,13 +114,13 @@ void wholes_find(struct coord_call *c, const struct slice *models, struct wholes
         x->instead.n = 0;
 }
 
-void wholes_fini(struct wholes *x)
+void coord_totals_fini(struct coord_totals *x)
 {
     vec_free(&x->parts);
     vec_free(&x->instead);
 }
 
-bool wholes_replace(const struct wholes *x, size_t member, struct slice id)
+bool coord_totals_replace(const struct coord_totals *x, size_t member, struct slice id)
 {
     int64_t own;
     bool instead = false;
@@ -151,7 +151,7 @@ static void put_whole(
     json_end_object(j);
 }
 
-void put_wholes(struct json *j, const struct wholes *x, size_t columns)
+void coord_put_totals(struct json *j, const struct coord_totals *x, size_t columns)
 {
     if (!x->name)
         return;
@@ -163,28 +163,28 @@ void put_wholes(struct json *j, const struct wholes *x, size_t columns)
 
 /* ---- trees of the members, for questions for series ---- */
 
-struct slice *wholes_member_trees(struct coord_call *c)
+struct slice *coord_member_trees(struct coord_call *c)
 {
     struct arena *a = c->q->arena;
     struct slice *models = arena_new(a, struct slice, c->n_members + 1);
-    const char *path = path_asked(c), *slash = strrchr(path, '/');
-    struct fan f;
+    const char *path = coord_path_asked(c), *slash = strrchr(path, '/');
+    struct coord_gather f;
     path = arena_printf(a, "%.*s/tree", (int)(slash - path), path);
-    fan_begin(&f, c, c->n_members);
+    coord_gather_begin(&f, c, c->n_members);
     for (size_t m = 0; m < c->n_members; m++)
-        if (!(models[m] = places_told(c, c->members[m])).at)
-            fan_ask(&f, c->members[m], "POST", path, "{\"parameters\":{}}");
-    bool good = !f.n || fan_wait(&f);
+        if (!(models[m] = coord_model_cached(c, c->members[m])).at)
+            coord_gather_ask(&f, c->members[m], "POST", path, "{\"parameters\":{}}");
+    bool good = !f.n || coord_gather_wait(&f);
     for (size_t m = 0, k = 0; good && m < c->n_members && k < f.n; m++) {
         if (models[m].at)
             continue;
         struct slice model = slice_get(f.parts[k].root, "model");
-        if (f.parts[k++].fate == PART_GOOD && slice_is(model, '{')) {
-            places_note_told(c, c->members[m], model);
-            models[m] = places_told(c, c->members[m]);
+        if (f.parts[k++].fate == COORD_GOOD && slice_is(model, '{')) {
+            coord_model_note(c, c->members[m], model);
+            models[m] = coord_model_cached(c, c->members[m]);
         }
     }
-    fan_end(&f);
+    coord_gather_end(&f);
     return good ? models : NULL;
 }
 
@@ -199,9 +199,9 @@ struct sum {
     struct slice like;
 };
 struct answer {
-    struct wholes wholes;
+    struct coord_totals totals;
     json_t **asked; /* items by member: its own, and those that are only added up */
-    struct sum sum[MOST_WHOLES];
+    struct sum sum[MOST_TOTALS];
 };
 
 /* Moves the sums out of the requested items. Returns whether there are any. */
@@ -212,8 +212,8 @@ static bool take_wanted(struct coord_call *c, struct answer *x)
     size_t i;
     json_array_foreach (items, i, item) {
         bool is_sum = false;
-        for (size_t k = 0; k < x->wholes.n; k++)
-            if (json_is_integer(item) && json_integer_value(item) == x->wholes.line[k].id)
+        for (size_t k = 0; k < x->totals.n; k++)
+            if (json_is_integer(item) && json_integer_value(item) == x->totals.line[k].id)
                 is_sum = x->sum[k].wanted = true;
         if (!is_sum)
             json_array_append(rest, item);
@@ -230,8 +230,8 @@ static void add_parts(struct coord_call *c, struct answer *x, const struct items
     x->asked = arena_new(c->q->arena, json_t *, c->n_members + 1);
     for (size_t m = 0; m < c->n_members; m++)
         x->asked[m] = items->own[m];
-    for (size_t i = 0; i < x->wholes.parts.n; i++) {
-        const struct whole_part *p = &x->wholes.parts.v[i];
+    for (size_t i = 0; i < x->totals.parts.n; i++) {
+        const struct total_part *p = &x->totals.parts.v[i];
         json_t *list = x->asked[p->member];
         size_t at = 0;
         while (at < json_array_size(list) && json_integer_value(json_array_get(list, at)) != p->own)
@@ -247,7 +247,7 @@ static bool is_by_ratio(struct coord_call *c)
     return is_density(c) && scale && !strcmp(scale, "logarithmic");
 }
 
-static void add_by_ratio(struct fan *f, const struct fan_part *p, struct sum *s, struct slice series)
+static void add_by_ratio(struct coord_gather *f, const struct coord_answer *p, struct sum *s, struct slice series)
 {
     struct slice_walk x = slice_items(slice_get(series, "xRanges")), y = slice_items(slice_get(series, "yValues"));
     struct slice range, item;
@@ -261,14 +261,14 @@ static void add_by_ratio(struct fan *f, const struct fan_part *p, struct sum *s,
         int64_t begin = number_in(range, "start");
         size_t k = begin < 0 ? s->n : figures_range(begin, FIGURES_BY_RATIO, s->n);
         if (k == s->n || figures_range_begin(FIGURES_BY_RATIO, k) != begin) {
-            coord_lacks(f->call, p->node, "its ranges are others");
+            coord_note_missing(f->call, p->node, "its ranges are others");
             return;
         }
         s->y[k] += strtod(item.at, NULL);
     }
 }
 
-static void add_series(struct fan *f, struct fan_part *p, struct sum *s, struct slice series)
+static void add_series(struct coord_gather *f, struct coord_answer *p, struct sum *s, struct slice series)
 {
     if (is_by_ratio(f->call)) {
         add_by_ratio(f, p, s, series);
@@ -288,19 +288,19 @@ static void add_series(struct fan *f, struct fan_part *p, struct sum *s, struct 
     for (struct slice_walk count = w; slice_next(&count, &item);)
         n++;
     if (n != s->n || !slice_same_value(s->ranges, slice_get(series, "xRanges"))) {
-        coord_lacks(f->call, p->node, is_density(f->call) ? "its ranges are others" : "its times are others");
+        coord_note_missing(f->call, p->node, is_density(f->call) ? "its ranges are others" : "its times are others");
         return;
     }
     for (n = 0; slice_next(&w, &item); n++)
         s->y[n] += strtod(item.at, NULL); /* number ends there: the text behind it is no part of one */
 }
 
-static void add_up(struct fan *f, struct fan_part *p, size_t member, struct answer *x)
+static void add_up(struct coord_gather *f, struct coord_answer *p, size_t member, struct answer *x)
 {
     struct slice_walk w = slice_items(slice_get(p->model, "series"));
     for (struct slice series; slice_next(&w, &series);)
-        for (size_t i = 0; i < x->wholes.parts.n; i++) {
-            const struct whole_part *part = &x->wholes.parts.v[i];
+        for (size_t i = 0; i < x->totals.parts.n; i++) {
+            const struct total_part *part = &x->totals.parts.v[i];
             if (part->member == member && x->sum[part->line].wanted && part->own == number_in(series, "seriesId"))
                 add_series(f, p, &x->sum[part->line], series);
         }
@@ -330,12 +330,12 @@ static void put_sum(struct coord_call *c, struct json *j, const struct answer *x
     struct slice_walk w = slice_members(s->like);
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (slice_equals(key, "seriesId")) {
-            json_i64(j, x->wholes.line[line].id);
+            json_i64(j, x->totals.line[line].id);
         } else if (slice_equals(key, "seriesName")) {
             json_write_string(j,
-                x->wholes.root < 0 ? labels[line] : arena_printf(c->q->arena, "%s/%s", x->wholes.name, labels[line]));
+                x->totals.root < 0 ? labels[line] : arena_printf(c->q->arena, "%s/%s", x->totals.name, labels[line]));
         } else if (by_ratio && slice_equals(key, "xRanges")) {
             put_ratio_ranges(j, first, end);
         } else if (slice_equals(key, "yValues")) {
@@ -343,8 +343,8 @@ static void put_sum(struct coord_call *c, struct json *j, const struct answer *x
             for (size_t i = first; i < end; i++)
                 json_double(j, s->y[i]);
             json_end_array(j);
-        } else if (!put_times(c, j, s->of, s->like, key, value)) {
-            put_slice(j, value);
+        } else if (!coord_put_times(c, j, s->of, s->like, key, value)) {
+            slice_put(j, value);
         }
     }
     json_end_object(j);
@@ -361,64 +361,64 @@ static struct map own_wanted(struct coord_call *c)
     return ids;
 }
 
-static void put_own(struct coord_call *c, struct json *j, const struct fan_part *p, const struct map *wanted)
+static void put_own(struct coord_call *c, struct json *j, const struct coord_answer *p, const struct map *wanted)
 {
     static const char *const ids[] = {"seriesId", NULL};
     struct slice_walk w = slice_items(slice_get(p->model, "series"));
     for (struct slice series; slice_next(&w, &series);)
         if (map_find(wanted, (uint64_t)coord_id(c, p->node, number_in(series, "seriesId"))))
-            put_with_ids(c, j, p->node, series, ids);
+            coord_put_with_ids(c, j, p->node, series, ids);
 }
 
-static void send(struct fan *f, struct answer *x, const size_t *member)
+static void send(struct coord_gather *f, struct answer *x, const size_t *member)
 {
     struct coord_call *c = f->call;
     struct text t = {.fd = -1};
     struct slice title = {0};
     for (size_t i = 0; i < f->n; i++) {
-        struct fan_part *p = &f->parts[i];
+        struct coord_answer *p = &f->parts[i];
         if (p->model.at && !slice_is(slice_get(p->model, "series"), '['))
-            part_spoil(f, p, "its answer has another form than the protocol's");
+            coord_answer_spoil(f, p, "its answer has another form than the protocol's");
         add_up(f, p, member[i], x);
         title = title.at ? title : slice_get(f->parts[i].model, "title");
     }
-    pieces_fold_series(f);
+    coord_rotation_fold_series(f);
     struct map wanted = own_wanted(c);
-    struct json j = envelope_begin(c, &t);
+    struct json j = coord_envelope_begin(c, &t);
     json_begin_object(&j);
     if (title.at) {
         json_key(&j, "title");
-        put_slice(&j, title);
+        slice_put(&j, title);
     }
     json_key(&j, "series");
     json_begin_array(&j);
     for (size_t i = 0; i < f->n; i++)
         put_own(c, &j, &f->parts[i], &wanted);
-    for (size_t k = 0; k < x->wholes.n; k++)
+    for (size_t k = 0; k < x->totals.n; k++)
         if (x->sum[k].like.at)
             put_sum(c, &j, x, k);
     json_end_array(&j);
     json_end_object(&j);
     map_fini(&wanted);
-    envelope_send(c, &t);
+    coord_envelope_send(c, &t);
 }
 
 /* Asks the members. x_width: width of the ranges; NULL: not set. */
-static bool ask(struct coord_call *c, struct answer *x, json_t *x_width, struct fan *f, size_t *member)
+static bool ask(struct coord_call *c, struct answer *x, json_t *x_width, struct coord_gather *f, size_t *member)
 {
-    const char *path = path_asked(c);
-    fan_begin(f, c, c->n_members);
+    const char *path = coord_path_asked(c);
+    coord_gather_begin(f, c, c->n_members);
     for (size_t m = 0; m < c->n_members; m++)
-        if (json_array_size(x->asked[m]) || node_is_away(c->members[m])) {
+        if (json_array_size(x->asked[m]) || coord_node_is_away(c->members[m])) {
             member[f->n] = m;
-            fan_ask(f, c->members[m], "POST", path,
-                body_with(c, c->members[m], "requested_items", x->asked[m], x_width ? "x_width" : NULL, x_width));
+            coord_gather_ask(f, c->members[m], "POST", path,
+                coord_body_with(c, c->members[m], "requested_items", x->asked[m], x_width ? "x_width" : NULL, x_width));
         }
-    return fan_wait(f) && envelopes_open(f);
+    return coord_gather_wait(f) && coord_envelopes_open(f);
 }
 
 /* Returns the width of the widest ranges of durations; 0: all have the same. */
-static int64_t widest(const struct fan *f)
+static int64_t widest(const struct coord_gather *f)
 {
     int64_t most = 0, least = INT64_MAX;
     for (size_t i = 0; i < f->n; i++) {
@@ -441,8 +441,8 @@ static int64_t widest(const struct fan *f)
 static void ask_and_send(struct coord_call *c, struct answer *x)
 {
     struct items items;
-    struct fan f;
-    const char *wrong = items_split(c, &items);
+    struct coord_gather f;
+    const char *wrong = coord_items_split(c, &items);
     size_t *member = arena_new(c->q->arena, size_t, c->n_members + 1);
     if (wrong) {
         coord_error(c, 400, wrong, NULL);
@@ -453,26 +453,26 @@ static void ask_and_send(struct coord_call *c, struct answer *x)
     int64_t width = good && is_density(c) && !is_by_ratio(c) ? widest(&f) : 0;
     if (width) {
         json_t *x_width = json_integer(width);
-        fan_end(&f);
+        coord_gather_end(&f);
         good = ask(c, x, x_width, &f, member);
         json_decref(x_width);
     }
     if (good)
         send(&f, x, member);
-    fan_end(&f);
+    coord_gather_end(&f);
 }
 
-bool wholes_answer(struct coord_call *c)
+bool coord_totals_answer(struct coord_call *c)
 {
     struct answer x = {0};
-    const struct slice *trees = has_wholes(c) ? wholes_member_trees(c) : NULL;
+    const struct slice *trees = has_wholes(c) ? coord_member_trees(c) : NULL;
     if (!trees)
         return false;
-    c->lacks.n = 0; /* the new question reports missing sources itself */
-    wholes_find(c, trees, &x.wholes);
-    bool some = x.wholes.name && take_wanted(c, &x);
+    c->missing.n = 0; /* the new question reports missing sources itself */
+    coord_totals_find(c, trees, &x.totals);
+    bool some = x.totals.name && take_wanted(c, &x);
     if (some)
         ask_and_send(c, &x);
-    wholes_fini(&x.wholes);
+    coord_totals_fini(&x.totals);
     return some;
 }

@@ -2,8 +2,9 @@
 /* Strings of JSON with their escapes resolved, and equality of values. */
 #include <string.h>
 
+#include "base/json.h"
+#include "base/slice.h"
 #include "base/text.h"
-#include "coord/slice.h"
 
 /* ---- strings ---- */
 
@@ -192,4 +193,19 @@ bool slice_same_value(struct slice a, struct slice b)
     case '{': return *b.at == '{' && same_objects(a, b);
     default: return same_numbers(a, b); /* words are equal byte for byte */
     }
+}
+
+/* ---- writing ---- */
+
+void slice_put(struct json *j, struct slice s)
+{
+    json_raw(j, s.at, s.n);
+}
+
+void slice_put_key(struct json *j, struct slice key)
+{
+    json_before_value(j);
+    text_put(j->out, key.at, key.n);
+    text_putc(j->out, ':');
+    j->key_pending = true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "coord/offers.h"
+#include "coord/output_cache.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -10,25 +10,25 @@
  * texts are stored once. */
 enum { MOST_BYTES = 32 << 20, LONGEST = 16 << 10 };
 
-struct offered {
+struct cached_outputs {
     VEC(uint32_t) texts;
 };
-struct offers {
+struct output_cache {
     pthread_mutex_t lock;
     struct strings texts;
     uint64_t bytes; /* size of the stored texts */
     struct map of;  /* (server, experiment) -> index in `v` */
-    VEC(struct offered) v;
+    VEC(struct cached_outputs) v;
 };
 
-struct offers *offers_new(void)
+struct output_cache *coord_output_cache_new(void)
 {
-    struct offers *o = mem_zalloc(sizeof *o);
+    struct output_cache *o = mem_zalloc(sizeof *o);
     pthread_mutex_init(&o->lock, NULL);
     return o;
 }
 
-static void forget(struct offers *o)
+static void forget(struct output_cache *o)
 {
     for (size_t i = 0; i < o->v.n; i++)
         vec_free(&o->v.v[i].texts);
@@ -40,7 +40,7 @@ static void forget(struct offers *o)
     o->bytes = 0;
 }
 
-void offers_free(struct offers *o)
+void coord_output_cache_free(struct output_cache *o)
 {
     if (!o)
         return;
@@ -58,28 +58,28 @@ static uint64_t key_of(struct coord_call *c, const struct node *n)
 }
 
 /* Finds a server's outputs; NULL: unknown. Call this, and the static functions below, with the lock held. */
-static struct offered *find(struct coord_call *c, const struct node *n)
+static struct cached_outputs *find(struct coord_call *c, const struct node *n)
 {
-    const uint64_t *at = map_find(&c->c->offers->of, key_of(c, n));
-    return at ? &c->c->offers->v.v[*at] : NULL;
+    const uint64_t *at = map_find(&c->c->output_cache->of, key_of(c, n));
+    return at ? &c->c->output_cache->v.v[*at] : NULL;
 }
 
-static struct offered *find_or_make(struct coord_call *c, const struct node *n)
+static struct cached_outputs *find_or_make(struct coord_call *c, const struct node *n)
 {
-    struct offers *o = c->c->offers;
+    struct output_cache *o = c->c->output_cache;
     bool fresh;
     if (o->bytes > MOST_BYTES)
         forget(o);
     uint64_t *at = map_put(&o->of, key_of(c, n), &fresh);
     if (fresh) {
         *at = o->v.n;
-        vec_push(&o->v, (struct offered){0});
-        o->bytes += sizeof(struct offered);
+        vec_push(&o->v, (struct cached_outputs){0});
+        o->bytes += sizeof(struct cached_outputs);
     }
     return &o->v.v[*at];
 }
 
-static void add(struct offers *o, struct offered *its, struct slice output)
+static void add(struct output_cache *o, struct cached_outputs *its, struct slice output)
 {
     size_t known = o->texts.n;
     if (output.n > LONGEST)
@@ -88,13 +88,13 @@ static void add(struct offers *o, struct offered *its, struct slice output)
     o->bytes += sizeof(uint32_t) + (o->texts.n > known ? output.n : 0);
 }
 
-static struct slice text_of(const struct offers *o, uint32_t i)
+static struct slice text_of(const struct output_cache *o, uint32_t i)
 {
     const char *text = strings_get(&o->texts, i);
     return (struct slice){text, strlen(text), NULL};
 }
 
-static size_t place_of(const struct offers *o, const struct offered *its, const char *id)
+static size_t place_of(const struct output_cache *o, const struct cached_outputs *its, const char *id)
 {
     struct arena a = {0};
     size_t i = 0;
@@ -107,66 +107,66 @@ static size_t place_of(const struct offers *o, const struct offered *its, const 
     return i;
 }
 
-void offers_note(struct coord_call *c, const struct node *n, struct slice list)
+void coord_output_cache_note(struct coord_call *c, const struct node *n, struct slice list)
 {
     struct slice_walk w = slice_items(list);
-    pthread_mutex_lock(&c->c->offers->lock);
-    struct offered *its = find_or_make(c, n);
+    pthread_mutex_lock(&c->c->output_cache->lock);
+    struct cached_outputs *its = find_or_make(c, n);
     its->texts.n = 0;
     for (struct slice output; slice_next(&w, &output);)
         if (slice_is(slice_get(output, "id"), '"'))
-            add(c->c->offers, its, output);
-    pthread_mutex_unlock(&c->c->offers->lock);
+            add(c->c->output_cache, its, output);
+    pthread_mutex_unlock(&c->c->output_cache->lock);
 }
 
-void offers_add(struct coord_call *c, const struct node *n, struct slice output)
+void coord_output_cache_add(struct coord_call *c, const struct node *n, struct slice output)
 {
     const char *id = slice_string(slice_get(output, "id"), c->q->arena);
     if (!id)
         return;
-    pthread_mutex_lock(&c->c->offers->lock);
-    struct offered *its = find_or_make(c, n);
-    if (place_of(c->c->offers, its, id) == its->texts.n)
-        add(c->c->offers, its, output);
-    pthread_mutex_unlock(&c->c->offers->lock);
+    pthread_mutex_lock(&c->c->output_cache->lock);
+    struct cached_outputs *its = find_or_make(c, n);
+    if (place_of(c->c->output_cache, its, id) == its->texts.n)
+        add(c->c->output_cache, its, output);
+    pthread_mutex_unlock(&c->c->output_cache->lock);
 }
 
-void offers_remove(struct coord_call *c, const struct node *n, const char *id)
+void coord_output_cache_remove(struct coord_call *c, const struct node *n, const char *id)
 {
-    pthread_mutex_lock(&c->c->offers->lock);
-    struct offered *its = find(c, n);
-    size_t at = its ? place_of(c->c->offers, its, id) : 0;
+    pthread_mutex_lock(&c->c->output_cache->lock);
+    struct cached_outputs *its = find(c, n);
+    size_t at = its ? place_of(c->c->output_cache, its, id) : 0;
     if (its && at < its->texts.n) {
         its->texts.n--;
         memmove(&its->texts.v[at], &its->texts.v[at + 1], (its->texts.n - at) * sizeof *its->texts.v);
     }
-    pthread_mutex_unlock(&c->c->offers->lock);
+    pthread_mutex_unlock(&c->c->output_cache->lock);
 }
 
-size_t offers_get(struct coord_call *c, const struct node *n, struct slice **out)
+size_t coord_output_cache_get(struct coord_call *c, const struct node *n, struct slice **out)
 {
-    pthread_mutex_lock(&c->c->offers->lock);
-    const struct offered *its = find(c, n);
+    pthread_mutex_lock(&c->c->output_cache->lock);
+    const struct cached_outputs *its = find(c, n);
     size_t count = its ? its->texts.n : 0;
     *out = arena_new(c->q->arena, struct slice, count + 1);
     for (size_t i = 0; i < count; i++) {
-        struct slice text = text_of(c->c->offers, its->texts.v[i]);
+        struct slice text = text_of(c->c->output_cache, its->texts.v[i]);
         (*out)[i] = (struct slice){arena_strndup(c->q->arena, text.at, text.n), text.n, NULL};
     }
-    pthread_mutex_unlock(&c->c->offers->lock);
+    pthread_mutex_unlock(&c->c->output_cache->lock);
     return count;
 }
 
-struct slice offers_find(struct coord_call *c, const struct node *n, const char *id)
+struct slice coord_output_cache_find(struct coord_call *c, const struct node *n, const char *id)
 {
     struct slice found = {0};
-    pthread_mutex_lock(&c->c->offers->lock);
-    const struct offered *its = find(c, n);
-    size_t at = its ? place_of(c->c->offers, its, id) : 0;
+    pthread_mutex_lock(&c->c->output_cache->lock);
+    const struct cached_outputs *its = find(c, n);
+    size_t at = its ? place_of(c->c->output_cache, its, id) : 0;
     if (its && at < its->texts.n) {
-        struct slice text = text_of(c->c->offers, its->texts.v[at]);
+        struct slice text = text_of(c->c->output_cache, its->texts.v[at]);
         found = (struct slice){arena_strndup(c->q->arena, text.at, text.n), text.n, NULL};
     }
-    pthread_mutex_unlock(&c->c->offers->lock);
+    pthread_mutex_unlock(&c->c->output_cache->lock);
     return found;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Private to coord: sums of counts by ranges of durations that are equal on every server. */
-#ifndef WEFT_COORD_BARS_H
-#define WEFT_COORD_BARS_H
+#ifndef WEFT_COORD_COUNTS_H
+#define WEFT_COORD_COUNTS_H
 
 #include "coord/call.h"
 
 /* Returns whether each tree is one entry of one key that states TSP_COUNTS. Models at NULL (servers without a tree) are
  * skipped. */
-bool bars_are_stated(const struct slice *models, size_t n);
+bool coord_counts_are_stated(const struct slice *models, size_t n);
 /* Answers a question for series if the members' trees state counts. False: they do not, and nothing was sent. */
-bool bars_answer(struct coord_call *);
+bool coord_counts_answer(struct coord_call *);
 
 #endif

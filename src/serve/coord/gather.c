@@ -10,44 +10,45 @@
 
 enum { LOOK_NS = 20000000, ANSWER_BYTES = 256 << 20 };
 
-void fan_begin(struct fan *f, struct coord_call *call, size_t most)
+void coord_gather_begin(struct coord_gather *f, struct coord_call *call, size_t most)
 {
-    *f = (struct fan){.call = call, .most = most};
-    f->parts = arena_new(call->q->arena, struct fan_part, most + 1);
+    *f = (struct coord_gather){.call = call, .most = most};
+    f->parts = arena_new(call->q->arena, struct coord_answer, most + 1);
     http_gather_begin(&f->gather, call->c->client);
 }
 
-static void lack(struct fan *f, struct fan_part *p, const char *why)
+static void coord_missing(struct coord_gather *f, struct coord_answer *p, const char *why)
 {
     p->settled = true;
-    p->fate = PART_LACKS;
+    p->fate = COORD_MISSING;
     p->root = p->model = (struct slice){0};
-    coord_lacks(f->call, p->node, why);
+    coord_note_missing(f->call, p->node, why);
 }
 
-bool part_is_ambiguous(const struct fan_part *p)
+bool coord_answer_is_ambiguous(const struct coord_answer *p)
 {
-    return p->fate == PART_REFUSED && coord_code(p->root) == TSP_CODE_AMBIGUOUS_THREAD;
+    return p->fate == COORD_REFUSED && coord_code(p->root) == TSP_CODE_AMBIGUOUS_THREAD;
 }
 
-void part_spoil(struct fan *f, struct fan_part *p, const char *why)
+void coord_answer_spoil(struct coord_gather *f, struct coord_answer *p, const char *why)
 {
-    lack(f, p, why);
+    coord_missing(f, p, why);
 }
 
-struct fan_part *fan_ask(struct fan *f, struct node *n, const char *method, const char *path, const char *json)
+struct coord_answer *coord_gather_ask(
+    struct coord_gather *f, struct node *n, const char *method, const char *path, const char *json)
 {
-    struct fan_part *p = &f->parts[f->n++];
+    struct coord_answer *p = &f->parts[f->n++];
     p->node = n;
-    if (!node_lives_on(f->call->c, n) || node_is_away(n)) {
-        lack(f, p, node_why(n, f->call->q->arena));
+    if (!coord_node_lives_on(f->call->c, n) || coord_node_is_away(n)) {
+        coord_missing(f, p, coord_node_why(n, f->call->q->arena));
         return p;
     }
     if (f->call->epochs && f->call->epochs[n->number] != atomic_load(&n->epoch)) {
-        lack(f, p, "it was away a moment ago"); /* parts of one answer come from one run of a server */
+        coord_missing(f, p, "it was away a moment ago"); /* parts of one answer come from one run of a server */
         return p;
     }
-    node_address(n, f->call->q->arena, path, &p->fetch);
+    coord_node_address(n, f->call->q->arena, path, &p->fetch);
     p->fetch.header = f->call->via;
     p->fetch.method = method;
     p->fetch.max_bytes = ANSWER_BYTES;
@@ -66,7 +67,7 @@ static const char *warning_of(const struct http_fetch *t, struct arena *a)
     return said && end > said ? arena_strndup(a, said + 1, (size_t)(end - said - 1)) : arena_strdup(a, t->warning);
 }
 
-static void settle(struct fan *f, struct fan_part *p)
+static void settle(struct coord_gather *f, struct coord_answer *p)
 {
     struct http_fetch *t = &p->fetch;
     struct arena *a = f->call->q->arena;
@@ -77,25 +78,25 @@ static void settle(struct fan *f, struct fan_part *p)
         if (t->error.code == ERR_BUSY || t->error.code == ERR_NOMEM)
             http_lack_memory(f->call->q);
         if (t->error.code == ERR_IO)
-            node_note_away(f->call->c, p->node, t->error.text);
-        lack(f, p, arena_strdup(a, t->error.text));
+            coord_node_note_away(f->call->c, p->node, t->error.text);
+        coord_missing(f, p, arena_strdup(a, t->error.text));
         return;
     }
-    if (!node_lives_on(f->call->c, p->node) || !node_is_same(f->call, p->node)) {
-        lack(f, p, "it was started again meanwhile; ask again");
+    if (!coord_node_lives_on(f->call->c, p->node) || !coord_node_is_same(f->call, p->node)) {
+        coord_missing(f, p, "it was started again meanwhile; ask again");
         return;
     }
     if (*t->warning && *t->method == 'G')
-        coord_lacks_some(f->call, p->node, warning_of(t, a));
+        coord_note_partial(f->call, p->node, warning_of(t, a));
     p->settled = true;
     p->root = slice_of(t->body.v, t->body.n, a, &bad);
     if (t->status != 200)
-        p->fate = PART_REFUSED;
+        p->fate = COORD_REFUSED;
     else if (!p->root.at)
-        lack(f, p, arena_printf(a, "its answer is no JSON (byte %zu)", bad));
+        coord_missing(f, p, arena_printf(a, "its answer is no JSON (byte %zu)", bad));
 }
 
-bool fan_wait(struct fan *f)
+bool coord_gather_wait(struct coord_gather *f)
 {
     for (size_t waits = 1; waits;) {
         http_gather_wait(&f->gather, time_monotonic_ns() + LOOK_NS);
@@ -103,13 +104,13 @@ bool fan_wait(struct fan *f)
             return false;
         waits = 0;
         for (size_t i = 0; i < f->n; i++) {
-            struct fan_part *p = &f->parts[i];
+            struct coord_answer *p = &f->parts[i];
             if (p->settled)
                 continue;
             if (atomic_load(&p->fetch.done))
                 settle(f, p);
-            else if (node_is_away(p->node))
-                lack(f, p, node_why(p->node, f->call->q->arena));
+            else if (coord_node_is_away(p->node))
+                coord_missing(f, p, coord_node_why(p->node, f->call->q->arena));
             else
                 waits++;
         }
@@ -117,7 +118,7 @@ bool fan_wait(struct fan *f)
     return true;
 }
 
-void fan_end(struct fan *f)
+void coord_gather_end(struct coord_gather *f)
 {
     struct coord_call *c = f->call;
     http_gather_end(&f->gather);
@@ -126,7 +127,7 @@ void fan_end(struct fan *f)
 
 /* ---- refusals ---- */
 
-static int refusal_of(const struct fan_part *p, struct arena *a, const char **title, const char **detail)
+static int refusal_of(const struct coord_answer *p, struct arena *a, const char **title, const char **detail)
 {
     *title = slice_string(slice_get(p->root, "title"), a);
     *detail = slice_string(slice_get(p->root, "detail"), a);
@@ -136,26 +137,26 @@ static int refusal_of(const struct fan_part *p, struct arena *a, const char **ti
 }
 
 /* Returns the first refusal, ambiguous ones before those of servers that know no thread. NULL: there is none. */
-static const struct fan_part *first_refusal(const struct fan *f)
+static const struct coord_answer *first_refusal(const struct coord_gather *f)
 {
-    const struct fan_part *first = NULL;
+    const struct coord_answer *first = NULL;
     for (size_t i = 0; i < f->n; i++) {
-        const struct fan_part *p = &f->parts[i];
-        if (part_is_ambiguous(p))
+        const struct coord_answer *p = &f->parts[i];
+        if (coord_answer_is_ambiguous(p))
             return p;
-        if (p->fate == PART_REFUSED && !first)
+        if (p->fate == COORD_REFUSED && !first)
             first = p;
     }
     return first;
 }
 
-void fan_refuse_while(struct fan *f, const char *away)
+void coord_gather_refuse_while(struct coord_gather *f, const char *away)
 {
     const char *title, *detail;
     struct arena *a = f->call->q->arena;
-    const struct fan_part *p = first_refusal(f);
+    const struct coord_answer *p = first_refusal(f);
     if (!p) {
-        coord_error(f->call, 503, "No server answers", coord_missing(f->call, NULL));
+        coord_error(f->call, 503, "No server answers", coord_missing_text(f->call, NULL));
         return;
     }
     int status = refusal_of(p, a, &title, &detail);
@@ -164,14 +165,14 @@ void fan_refuse_while(struct fan *f, const char *away)
     coord_refuse(f->call, status, coord_code(p->root), title, detail);
 }
 
-void fan_refuse(struct fan *f)
+void coord_gather_refuse(struct coord_gather *f)
 {
-    fan_refuse_while(f, NULL);
+    coord_gather_refuse_while(f, NULL);
 }
 
 /* ---- paths ---- */
 
-const char *body_text(struct arena *a, json_t *body)
+const char *coord_body_text(struct arena *a, json_t *body)
 {
     char *text = json_dumps(body, JSON_COMPACT);
     const char *kept = arena_strdup(a, text ? text : "{}");
@@ -180,7 +181,7 @@ const char *body_text(struct arena *a, json_t *body)
     return kept;
 }
 
-const char *path_part(struct arena *a, const char *s)
+const char *coord_path_part(struct arena *a, const char *s)
 {
     char *out = arena_alloc(a, 3 * strlen(s) + 1), *to = out;
     for (; *s; s++) {
@@ -193,13 +194,13 @@ const char *path_part(struct arena *a, const char *s)
     return out;
 }
 
-const char *path_asked(struct coord_call *c)
+const char *coord_path_asked(struct coord_call *c)
 {
     struct arena *a = c->q->arena;
     const char *path = "";
     struct tsp_path p;
     tsp_path_of(c->q, &p);
     for (size_t i = 0; i < p.n; i++)
-        path = arena_printf(a, "%s/%s", path, path_part(a, p.part[i]));
+        path = arena_printf(a, "%s/%s", path, coord_path_part(a, p.part[i]));
     return path;
 }

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "coord/slice.h"
+#include "base/slice.h"
 
 static bool same(const char *a, const char *b)
 {

@@ -2,12 +2,12 @@
 /* Answers: the envelope, missing sources, errors. */
 #include <string.h>
 
-#include "coord/offers.h"
+#include "coord/output_cache.h"
 
 enum { LACKS_TOLD = 100, NAMES_TOLD = 5, MESSAGE_BYTES = 1000 };
 
-static const char *const verdict_names[] = {"FAILED", "CANCELLED", "COMPLETED", "RUNNING"};
-static const char *const verdict_words[] = {"Failed", "Task cancelled", "Completed", "Running"};
+static const char *const status_names[] = {"FAILED", "CANCELLED", "COMPLETED", "RUNNING"};
+static const char *const status_words[] = {"Failed", "Task cancelled", "Completed", "Running"};
 
 /* ---- sending ---- */
 
@@ -58,41 +58,41 @@ bool coord_integer(const json_t *v, int64_t *out)
 /* Notes a missing source once. Servers behind two coordinators may have equal names. */
 static void add_lack(struct coord_call *c, const struct node *server, const char *host, const char *why, bool failed)
 {
-    for (size_t i = 0; i < c->lacks.n; i++)
-        if (c->lacks.v[i].server == server && !strcmp(c->lacks.v[i].host, host))
+    for (size_t i = 0; i < c->missing.n; i++)
+        if (c->missing.v[i].server == server && !strcmp(c->missing.v[i].host, host))
             return;
-    vec_push(&c->lacks, ((struct lack){host, why, failed, server}));
+    vec_push(&c->missing, ((struct coord_missing){host, why, failed, server}));
 }
 
-void coord_lacks(struct coord_call *c, struct node *n, const char *why)
+void coord_note_missing(struct coord_call *c, struct node *n, const char *why)
 {
     add_lack(c, n, n->is->name, why, true);
 }
 
-void coord_lacks_some(struct coord_call *c, struct node *n, const char *why)
+void coord_note_partial(struct coord_call *c, struct node *n, const char *why)
 {
     add_lack(c, n, n->is->name, why, false);
 }
 
-const char *coord_missing(struct coord_call *c, const char *what)
+const char *coord_missing_text(struct coord_call *c, const char *what)
 {
     struct arena *a = c->q->arena;
     const char *s = what;
-    if (!c->lacks.n)
+    if (!c->missing.n)
         return what;
-    for (size_t i = 0; i < c->lacks.n && i < NAMES_TOLD; i++) {
-        const struct lack *l = &c->lacks.v[i];
+    for (size_t i = 0; i < c->missing.n && i < NAMES_TOLD; i++) {
+        const struct coord_missing *l = &c->missing.v[i];
         s = s ? arena_printf(a, "%s; %s %s: %s", s, l->failed ? "without" : "not all of", l->host, l->why)
               : arena_printf(a, "%s %s: %s", l->failed ? "without" : "not all of", l->host, l->why);
     }
-    if (c->lacks.n > NAMES_TOLD)
-        s = arena_printf(a, "%s; and %zu more", s, c->lacks.n - NAMES_TOLD);
+    if (c->missing.n > NAMES_TOLD)
+        s = arena_printf(a, "%s; and %zu more", s, c->missing.n - NAMES_TOLD);
     return s;
 }
 
 void coord_warn(struct coord_call *c)
 {
-    const char *missing = coord_missing(c, NULL);
+    const char *missing = coord_missing_text(c, NULL);
     if (!missing)
         return;
     char *line = arena_printf(c->q->arena, "199 weft \"%s\"", missing);
@@ -103,25 +103,25 @@ void coord_warn(struct coord_call *c)
     http_header(c->q, "Warning", line);
 }
 
-void put_hosts(struct coord_call *c, struct json *j, uint64_t complete)
+void coord_put_hosts(struct coord_call *c, struct json *j, uint64_t complete)
 {
     json_key(j, "hosts");
     json_begin_object(j);
     json_kv_u64(j, "complete", complete);
     json_key(j, "lacking");
     json_begin_array(j);
-    for (size_t i = 0; i < c->lacks.n && i < LACKS_TOLD; i++) {
+    for (size_t i = 0; i < c->missing.n && i < LACKS_TOLD; i++) {
         json_begin_object(j);
-        json_kv_string(j, "host", c->lacks.v[i].host);
-        json_kv_string(j, "status", c->lacks.v[i].failed ? "FAILED" : "PARTIAL");
-        json_kv_string(j, "statusMessage", c->lacks.v[i].why);
+        json_kv_string(j, "host", c->missing.v[i].host);
+        json_kv_string(j, "status", c->missing.v[i].failed ? "FAILED" : "PARTIAL");
+        json_kv_string(j, "statusMessage", c->missing.v[i].why);
         json_end_object(j);
     }
     json_end_array(j);
     json_end_object(j);
 }
 
-uint64_t coord_lacks_there(struct coord_call *c, const struct node *n, struct slice answer)
+uint64_t coord_note_reported(struct coord_call *c, const struct node *n, struct slice answer)
 {
     struct slice hosts = slice_get(answer, "hosts"), l;
     struct slice_walk w = slice_items(slice_get(hosts, "lacking"));
@@ -137,32 +137,32 @@ uint64_t coord_lacks_there(struct coord_call *c, const struct node *n, struct sl
 
 /* ---- envelopes ---- */
 
-static enum verdict verdict_of(const struct fan_part *p)
+static enum verdict verdict_of(const struct coord_answer *p)
 {
     struct slice status = slice_get(p->root, "status");
-    for (int v = VERDICT_FAILED; v <= VERDICT_RUNNING; v++)
-        if (slice_equals(status, verdict_names[v]))
+    for (int v = COORD_FAILED; v <= COORD_RUNNING; v++)
+        if (slice_equals(status, status_names[v]))
             return (enum verdict)v;
-    return VERDICT_FAILED;
+    return COORD_FAILED;
 }
 
 /* Returns whether a message says more than the status. Servers with codes state it by a code. For other servers, any
  * message but the protocol's usual word ("Completed") does; such messages are shown only, and decide nothing. */
-static bool says_more(const struct fan_part *p, const char *message, enum verdict v)
+static bool says_more(const struct coord_answer *p, const char *message, enum verdict v)
 {
-    size_t n = strlen(verdict_words[v]);
+    size_t n = strlen(status_words[v]);
     if (slice_get(p->root, "code").at || atomic_load(&p->node->tells_codes))
         return slice_get(p->root, "code").at;
-    return strncmp(message, verdict_words[v], n) || (message[n] && message[n] != ';');
+    return strncmp(message, status_words[v], n) || (message[n] && message[n] != ';');
 }
 
 /* Takes a message. Messages about a server's data are collected, with the server's name. Of messages about progress,
  * the first one is kept. */
-static void take_message(struct fan *f, const struct fan_part *p, const char *message)
+static void take_message(struct coord_gather *f, const struct coord_answer *p, const char *message)
 {
     struct coord_call *c = f->call;
     struct arena *a = c->q->arena;
-    if (f->n > 1 && c->verdict == VERDICT_COMPLETED && (!c->message || strlen(c->message) < MESSAGE_BYTES)) {
+    if (f->n > 1 && c->verdict == COORD_COMPLETED && (!c->message || strlen(c->message) < MESSAGE_BYTES)) {
         c->message = arena_printf(
             a, "%s%s%s: %s", c->message ? c->message : "", c->message ? "; " : "", p->node->is->name, message);
         c->code = TSP_CODE_NOTE;
@@ -184,32 +184,32 @@ static void add_progress(struct coord_call *c, struct slice answer)
     c->progress.done += stated ? (uint64_t)done : 0;
 }
 
-static void take_verdict(struct coord_call *c, struct fan *f, struct fan_part *p, bool *some)
+static void take_verdict(struct coord_call *c, struct coord_gather *f, struct coord_answer *p, bool *some)
 {
     enum verdict v = verdict_of(p);
     const char *message = slice_string(slice_get(p->root, "statusMessage"), c->q->arena);
     if (!slice_is(p->root, '{') || !slice_get(p->root, "status").at) {
-        part_spoil(f, p, "its answer is none of the protocol");
+        coord_answer_spoil(f, p, "its answer is none of the protocol");
         return;
     }
-    if (v == VERDICT_FAILED) {
-        size_t before = c->lacks.n;
-        coord_lacks_there(c, p->node, p->root); /* missing sources behind a coordinator */
-        if (c->lacks.n == before)
-            part_spoil(f, p, message ? message : "failed");
-        p->fate = PART_LACKS;
+    if (v == COORD_FAILED) {
+        size_t before = c->missing.n;
+        coord_note_reported(c, p->node, p->root); /* missing sources behind a coordinator */
+        if (c->missing.n == before)
+            coord_answer_spoil(f, p, message ? message : "failed");
+        p->fate = COORD_MISSING;
         return;
     }
-    if (v == VERDICT_CANCELLED)
-        coord_lacks_some(c, p->node, message ? message : "its analysis was cancelled");
+    if (v == COORD_CANCELLED)
+        coord_note_partial(c, p->node, message ? message : "its analysis was cancelled");
     else
-        c->complete += coord_lacks_there(c, p->node, p->root);
+        c->complete += coord_note_reported(c, p->node, p->root);
     if (!*some || v > c->verdict) {
         c->verdict = v;
         c->message = NULL;
         c->code = TSP_CODE_NONE;
     }
-    if (v == VERDICT_RUNNING)
+    if (v == COORD_RUNNING)
         add_progress(c, p->root);
     if (v == c->verdict && message && says_more(p, message, v))
         take_message(f, p, message);
@@ -218,7 +218,7 @@ static void take_verdict(struct coord_call *c, struct fan *f, struct fan_part *p
     p->model = slice_is(model, 'n') ? (struct slice){0} : model;
 }
 
-static size_t count(const struct fan *f, enum part_fate fate)
+static size_t count(const struct coord_gather *f, enum coord_fate fate)
 {
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++)
@@ -228,16 +228,16 @@ static size_t count(const struct fan *f, enum part_fate fate)
 
 /* Returns the code of the whole if no server has data: AMBIGUOUS_THREAD if any server has it; else the code that all
  * servers agree on, if all answer. */
-static enum tsp_code code_of_failed(const struct fan *f)
+static enum tsp_code code_of_failed(const struct coord_gather *f)
 {
     enum tsp_code all = TSP_CODE_NONE;
     bool same = true;
     for (size_t i = 0; i < f->n; i++) {
-        const struct fan_part *p = &f->parts[i];
-        enum tsp_code code = p->fate == PART_GOOD ? coord_code(p->root) : TSP_CODE_NONE;
+        const struct coord_answer *p = &f->parts[i];
+        enum tsp_code code = p->fate == COORD_GOOD ? coord_code(p->root) : TSP_CODE_NONE;
         if (code == TSP_CODE_AMBIGUOUS_THREAD)
             return code;
-        if (p->fate == PART_REFUSED) /* server does not know the output */
+        if (p->fate == COORD_REFUSED) /* server does not know the output */
             continue;
         same &= code && (!all || code == all);
         all = code;
@@ -246,30 +246,31 @@ static enum tsp_code code_of_failed(const struct fan *f)
 }
 
 /* Notes refusals as missing data, except those of servers without the output. */
-static void take_refusals(struct coord_call *c, struct fan *f)
+static void take_refusals(struct coord_call *c, struct coord_gather *f)
 {
     for (size_t i = 0; i < f->n; i++) {
-        struct fan_part *p = &f->parts[i];
+        struct coord_answer *p = &f->parts[i];
         const char *title = slice_string(slice_get(p->root, "title"), c->q->arena);
-        if (p->fate != PART_REFUSED || p->fetch.status == 404 || p->fetch.status == 405)
+        if (p->fate != COORD_REFUSED || p->fetch.status == 404 || p->fetch.status == 405)
             continue;
-        coord_lacks(c, p->node, title ? title : arena_printf(c->q->arena, "status %d", p->fetch.status));
+        coord_note_missing(c, p->node, title ? title : arena_printf(c->q->arena, "status %d", p->fetch.status));
     }
 }
 
 /* Returns whether a missing server offered the output last, and all refusals are of servers that do not know it. */
-static bool is_of_the_missing(const struct fan *f)
+static bool is_of_the_missing(const struct coord_gather *f)
 {
-    bool offered = false, unknown = true;
+    bool cached_outputs = false, unknown = true;
     for (size_t i = 0; i < f->n; i++) {
-        const struct fan_part *p = &f->parts[i];
-        unknown &= p->fate != PART_REFUSED || p->fetch.status == 404 || p->fetch.status == 405;
-        offered |= p->fate == PART_LACKS && f->call->arg[1] && offers_find(f->call, p->node, f->call->arg[1]).at;
+        const struct coord_answer *p = &f->parts[i];
+        unknown &= p->fate != COORD_REFUSED || p->fetch.status == 404 || p->fetch.status == 405;
+        cached_outputs |= p->fate == COORD_MISSING && f->call->arg[1] &&
+            coord_output_cache_find(f->call, p->node, f->call->arg[1]).at;
     }
-    return offered && unknown;
+    return cached_outputs && unknown;
 }
 
-bool envelopes_open(struct fan *f)
+bool coord_envelopes_open(struct coord_gather *f)
 {
     struct coord_call *c = f->call;
     bool some = false;
@@ -278,26 +279,26 @@ bool envelopes_open(struct fan *f)
     c->progress.stated = true;
     c->gathered = 0;
     for (size_t i = 0; i < f->n; i++)
-        c->gathered += f->parts[i].fate == PART_GOOD ? f->parts[i].root.n : 0;
+        c->gathered += f->parts[i].fate == COORD_GOOD ? f->parts[i].root.n : 0;
     enum tsp_code failed = code_of_failed(f);
     for (size_t i = 0; i < f->n; i++)
-        if (f->parts[i].fate == PART_GOOD)
+        if (f->parts[i].fate == COORD_GOOD)
             take_verdict(c, f, &f->parts[i], &some);
     if (some) {
         take_refusals(c, f);
         return true;
     }
-    if (count(f, PART_REFUSED) && !is_of_the_missing(f) && failed != TSP_CODE_AMBIGUOUS_THREAD) {
-        fan_refuse(f);
+    if (count(f, COORD_REFUSED) && !is_of_the_missing(f) && failed != TSP_CODE_AMBIGUOUS_THREAD) {
+        coord_gather_refuse(f);
     } else if (f->n) {
         c->code = failed;
-        envelope_send_null(c, VERDICT_FAILED, "No server can answer");
+        coord_envelope_send_null(c, COORD_FAILED, "No server can answer");
     } else
-        envelope_send_null(c, VERDICT_COMPLETED, NULL);
+        coord_envelope_send_null(c, COORD_COMPLETED, NULL);
     return false;
 }
 
-struct json envelope_begin(struct coord_call *c, struct text *t)
+struct json coord_envelope_begin(struct coord_call *c, struct text *t)
 {
     enum { LARGE_ANSWERS = 1 << 20 };
     struct json j = JSON_TO(t);
@@ -309,31 +310,31 @@ struct json envelope_begin(struct coord_call *c, struct text *t)
     return j;
 }
 
-void envelope_send(struct coord_call *c, struct text *t)
+void coord_envelope_send(struct coord_call *c, struct text *t)
 {
     struct json j = JSON_TO(t);
     j.depth = 1;
     j.comma = 2; /* the model was written */
-    json_kv_string(&j, "status", verdict_names[c->verdict]);
-    json_kv_string(&j, "statusMessage", coord_missing(c, c->message ? c->message : verdict_words[c->verdict]));
+    json_kv_string(&j, "status", status_names[c->verdict]);
+    json_kv_string(&j, "statusMessage", coord_missing_text(c, c->message ? c->message : status_words[c->verdict]));
     enum tsp_code code = c->code;
-    if (!code && (c->message || c->verdict == VERDICT_FAILED))
-        code = c->verdict == VERDICT_FAILED ? TSP_CODE_FAILED : TSP_CODE_NOTE;
+    if (!code && (c->message || c->verdict == COORD_FAILED))
+        code = c->verdict == COORD_FAILED ? TSP_CODE_FAILED : TSP_CODE_NOTE;
     if (code)
         json_kv_string(&j, "code", tsp_code_name(code));
-    if (c->verdict == VERDICT_RUNNING && c->progress.stated && c->progress.of)
+    if (c->verdict == COORD_RUNNING && c->progress.stated && c->progress.of)
         tsp_write_progress(&j, c->progress.done, c->progress.of);
-    if (c->lacks.n)
-        put_hosts(c, &j, c->complete);
+    if (c->missing.n)
+        coord_put_hosts(c, &j, c->complete);
     json_end_object(&j);
     coord_reply(c, 200, t);
 }
 
-void envelope_send_null(struct coord_call *c, enum verdict v, const char *message)
+void coord_envelope_send_null(struct coord_call *c, enum verdict v, const char *message)
 {
     struct text t = {.fd = -1};
     TEXT_PUT(&t, "{\"model\":null");
     c->verdict = v;
     c->message = message;
-    envelope_send(c, &t);
+    coord_envelope_send(c, &t);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "coord/slice.h"
+#include "base/slice.h"
 
 #include <endian.h>
 #include <string.h>

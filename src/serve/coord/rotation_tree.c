@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coord/merge.h"
-#include "coord/pieces.h"
+#include "coord/rotation.h"
 
 enum { NO_ROW = SIZE_MAX };
 
@@ -16,7 +16,7 @@ struct row {
 };
 struct folded {
     struct coord_call *call;
-    const struct coord_pieces *pieces;
+    const struct coord_rotation *pieces;
     VEC(struct row) rows;
     struct map by_key;      /* -> row */
     struct map by_identity; /* name and parent of a row -> last row with them */
@@ -35,7 +35,7 @@ static size_t thread_column(const struct coord_call *c, struct slice headers)
     struct slice_walk w = slice_items(headers);
     size_t i = 0;
     for (struct slice h; slice_next(&w, &h); i++)
-        if (!strcmp(merge_rule_of(c, h, i).key, "tid"))
+        if (!strcmp(coord_merge_rule_of(c, h, i).key, "tid"))
             return i;
     return SIZE_MAX;
 }
@@ -73,8 +73,8 @@ static bool goes_on(const struct folded *t, const struct row *r, size_t piece, s
 {
     const struct coord_piece *last = &t->pieces->v[r->last], *next = &t->pieces->v[piece];
     int64_t end, begin;
-    return (!integer_of(r->e.of[r->last], "end", &end) || time_shown(last->node, end) >= last->range.end) &&
-        (!integer_of(entry, "start", &begin) || time_shown(next->node, begin) <= next->range.begin);
+    return (!integer_of(r->e.of[r->last], "end", &end) || coord_time_shown(last->node, end) >= last->range.end) &&
+        (!integer_of(entry, "start", &begin) || coord_time_shown(next->node, begin) <= next->range.begin);
 }
 
 static size_t find_row(
@@ -112,7 +112,7 @@ static void take_entries(struct folded *t, size_t piece)
         size_t parent = up ? *up : (size_t)NO_ROW;
         bool is_thread, renamed = up && t->rows.v[parent].key != above;
         uint64_t identity = identity_of(e, thread_at, up ? &t->rows.v[parent] : NULL, &is_thread), label;
-        int64_t key = piece_key(t->call, p->node, own);
+        int64_t key = coord_piece_key(t->call, p->node, own);
         /* Content ids of one entry differ only for threads, and for entries below them: a thread whose begin was not
          * seen has another id. */
         size_t row = find_row(t, piece, e, key, identity, own < PIECE_CONTENT || is_thread || renamed);
@@ -123,24 +123,24 @@ static void take_entries(struct folded *t, size_t piece)
         t->rows.v[row].thread = thread_of(e, thread_at, &label);
         *map_put(&t->by_identity, identity, NULL) = row;
         *map_put(&rows, (uint64_t)own, NULL) = row;
-        piece_note_key(t->call, p->node, own, t->rows.v[row].key);
+        coord_piece_note_key(t->call, p->node, own, t->rows.v[row].key);
     }
     map_fini(&rows);
-    piece_note_known(t->call, p->node);
+    coord_piece_note_known(t->call, p->node);
 }
 
 /* ---- writing ---- */
 
 /* Return begin and end in the session. A row that covers its piece to the begin, or end, also covers the pieces before,
  * or after: without the row, they report no change. All of these pieces must be available. */
-static int64_t begin_of(const struct coord_pieces *p, size_t first, int64_t begin)
+static int64_t begin_of(const struct coord_rotation *p, size_t first, int64_t begin)
 {
-    return begin <= p->v[first].range.begin && pieces_all_there(p, 0, first) ? p->v[0].range.begin : begin;
+    return begin <= p->v[first].range.begin && coord_rotation_is_there(p, 0, first) ? p->v[0].range.begin : begin;
 }
 
-static int64_t end_of(const struct coord_pieces *p, size_t last, int64_t end)
+static int64_t end_of(const struct coord_rotation *p, size_t last, int64_t end)
 {
-    if (end >= p->v[last].range.end && pieces_all_there(p, last, p->n))
+    if (end >= p->v[last].range.end && coord_rotation_is_there(p, last, p->n))
         for (size_t i = 0; i < p->n; i++)
             end = p->v[i].range.end > end ? p->v[i].range.end : end;
     return end;
@@ -153,7 +153,7 @@ static const struct row *root_of(const struct folded *t, const struct row *r)
     return r;
 }
 
-static void put_row(const struct folded *t, struct json *j, const struct piece_cells *cells, const struct row *r)
+static void put_row(const struct folded *t, struct json *j, const struct rotation_cells *cells, const struct row *r)
 {
     size_t first = 0;
     int64_t time;
@@ -163,27 +163,27 @@ static void put_row(const struct folded *t, struct json *j, const struct piece_c
     struct slice_walk w = slice_members(r->e.of[first]);
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (slice_equals(key, "id"))
             json_i64(j, r->key);
         else if (slice_equals(key, "parentId") && r->parent != NO_ROW)
             json_i64(j, t->rows.v[r->parent].key);
         else if (slice_equals(key, "start") && slice_integer(value, &time))
-            json_i64(j, begin_of(t->pieces, first, time_shown(p->node, time)));
+            json_i64(j, begin_of(t->pieces, first, coord_time_shown(p->node, time)));
         else if (slice_equals(key, "end") && integer_of(r->e.of[r->last], "end", &time))
-            json_i64(j, end_of(t->pieces, r->last, time_shown(last->node, time)));
+            json_i64(j, end_of(t->pieces, r->last, coord_time_shown(last->node, time)));
         else if (slice_equals(key, "labels") && slice_is(value, '['))
-            piece_put_labels(j, cells, &r->e, &root_of(t, r)->e);
+            coord_rotation_put_labels(j, cells, &r->e, &root_of(t, r)->e);
         else if (slice_equals(key, "metadata") && slice_is(value, '{'))
-            piece_put_metadata(j, cells, &r->e);
+            coord_rotation_put_metadata(j, cells, &r->e);
         else
-            put_slice(j, value);
+            slice_put(j, value);
     }
     json_end_object(j);
 }
 
 /* Writes other members of the models: those of the first one. */
-static void put_rest(const struct coord_pieces *p, struct json *j)
+static void put_rest(const struct coord_rotation *p, struct json *j)
 {
     size_t first = 0;
     while (!p->v[first].part)
@@ -191,21 +191,21 @@ static void put_rest(const struct coord_pieces *p, struct json *j)
     struct slice_walk w = slice_members(p->v[first].part->model);
     for (struct slice key, value; slice_next_member(&w, &key, &value);)
         if (!slice_equals(key, "entries")) {
-            put_slice_key(j, key);
-            put_slice(j, value);
+            slice_put_key(j, key);
+            slice_put(j, value);
         }
 }
 
-static void fold(struct fan *f, struct coord_pieces *p)
+static void fold(struct coord_gather *f, struct coord_rotation *p)
 {
     struct folded t = {.call = f->call, .pieces = p};
-    struct piece_cells cells;
+    struct rotation_cells cells;
     struct text out = {.fd = -1};
     struct json j = JSON_TO(&out);
     for (size_t i = 0; i < p->n; i++)
         if (p->v[i].part)
             take_entries(&t, i);
-    piece_cells_begin(&cells, f->call, p);
+    coord_rotation_cells_begin(&cells, f->call, p);
     json_begin_object(&j);
     put_rest(p, &j);
     json_key(&j, "entries");
@@ -217,25 +217,25 @@ static void fold(struct fan *f, struct coord_pieces *p)
     vec_free(&t.rows);
     map_fini(&t.by_key);
     map_fini(&t.by_identity);
-    pieces_put(f, p, &out);
+    coord_rotation_put(f, p, &out);
 }
 
-void pieces_fold_tree(struct fan *f)
+void coord_rotation_fold_tree(struct coord_gather *f)
 {
-    struct coord_pieces *groups;
-    size_t n = pieces_of_fan(f, &groups);
+    struct coord_rotation *rotations;
+    size_t n = coord_rotations_of(f, &rotations);
     for (size_t g = 0; g < n; g++) {
         bool some = false;
-        for (size_t i = 0; i < groups[g].n; i++) {
-            struct coord_piece *p = &groups[g].v[i];
+        for (size_t i = 0; i < rotations[g].n; i++) {
+            struct coord_piece *p = &rotations[g].v[i];
             if (p->part && !slice_is(slice_get(p->part->model, "entries"), '[')) {
-                part_spoil(f, p->part, "its tree has no entries");
+                coord_answer_spoil(f, p->part, "its tree has no entries");
                 p->part = NULL;
-                p->lacks = true;
+                p->missing = true;
             }
             some |= p->part != NULL;
         }
         if (some)
-            fold(f, &groups[g]);
+            fold(f, &rotations[g]);
     }
 }

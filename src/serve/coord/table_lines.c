@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coord/numbering.h"
-#include "coord/pieces.h"
+#include "coord/rotation.h"
 #include "coord/table.h"
 
 enum { HIGHLIGHT = 8 };
@@ -14,11 +14,11 @@ static void put_timed_cell(
     struct slice_walk in = slice_members(cell);
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&in, &key, &value);) {
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (slice_equals(key, "content"))
-            put_time_text(j, n, value, by_time ? &line->own_time : NULL);
+            coord_put_time_text(j, n, value, by_time ? &line->own_time : NULL);
         else
-            put_slice(j, value);
+            slice_put(j, value);
     }
     json_end_object(j);
 }
@@ -29,10 +29,10 @@ static void put_number_cell(const struct merged_table *t, struct json *j, size_t
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&in, &key, &value);) {
         int64_t own, shown;
-        put_slice_key(j, key);
-        if (!slice_equals(key, "content") || !table_take_time(value, &own))
-            put_slice(j, value);
-        else if ((shown = number_shown(t->numbering, t->call->members[member], own)))
+        slice_put_key(j, key);
+        if (!slice_equals(key, "content") || !coord_table_take_time(value, &own))
+            slice_put(j, value);
+        else if ((shown = coord_number_shown(t->numbering, t->call->members[member], own)))
             json_write_string(j, arena_printf(t->call->q->arena, "%lld", (long long)shown));
         else
             json_write_string(j, "");
@@ -48,14 +48,14 @@ static void put_cell(const struct merged_table *t, struct json *j, size_t column
     const struct node *n = t->call->members[member];
     if (!cell.at) {
         json_begin_object(j);
-        json_kv_string(j, "content", column == t->columns->trace ? machine_name(n) : "");
+        json_kv_string(j, "content", column == t->columns->trace ? coord_machine_name(n) : "");
         json_end_object(j);
     } else if (c->numbers_of.at) {
         put_number_cell(t, j, member, cell);
     } else if (c->timed && n->is->clock) {
         put_timed_cell(j, n, cell, line, t->columns->ordered && !t->columns->descending);
     } else {
-        put_slice(j, cell);
+        slice_put(j, cell);
     }
 }
 
@@ -70,11 +70,11 @@ static void put_cells(const struct merged_table *t, struct json *j, const struct
     json_begin_array(j);
     for (size_t i = 0; i < w->n_shown; i++) {
         size_t column = w->shown[i];
-        struct slice filled = filled_in(t, is->fills, is->number, column);
+        struct slice filled = coord_backfill_cell(t, is->backfill, is->number, column);
         int64_t own = t->columns->of[member].own[column];
-        size_t at = own < 0 ? is->at.of->n_ids : table_find_id(is->at.of->ids, is->at.of->n_ids, own);
+        size_t at = own < 0 ? is->at.of->n_ids : coord_table_find_id(is->at.of->ids, is->at.of->n_ids, own);
         if (filled.at)
-            put_cell(t, j, column, is->fills->of[is->number].by, filled, line);
+            put_cell(t, j, column, is->backfill->of[is->number].by, filled, line);
         else
             put_cell(t, j, column, member, at < is->at.of->n_ids ? cell[at] : (struct slice){0}, line);
     }
@@ -103,7 +103,7 @@ static void put_absent_line(const struct merged_table *t, struct json *j, const 
     json_begin_array(j);
     for (size_t i = 0; i < w->n_shown; i++) {
         size_t column = w->shown[i];
-        const char *text = column == t->columns->trace ? machine_name(t->call->members[member]) : "";
+        const char *text = column == t->columns->trace ? coord_machine_name(t->call->members[member]) : "";
         if (i == telling)
             text = arena_printf(t->call->q->arena, "(%s is away)", name);
         else if (line->sure && t->columns->of[member].own[column] == t->columns->of[member].by[0])
@@ -116,7 +116,7 @@ static void put_absent_line(const struct merged_table *t, struct json *j, const 
     json_end_object(j);
 }
 
-void put_table_line(const struct merged_table *t, struct json *j, const struct lines_wanted *w,
+void coord_put_table_line(const struct merged_table *t, struct json *j, const struct lines_wanted *w,
     const struct shown_line *is, uint64_t index)
 {
     const struct table_line *line = is->at.line;
@@ -127,24 +127,24 @@ void put_table_line(const struct merged_table *t, struct json *j, const struct l
     }
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&in, &key, &value);) {
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (slice_equals(key, "index"))
             json_u64(j, index);
         else if (slice_equals(key, "cells"))
             put_cells(t, j, w, is, line, value);
         else
-            put_slice(j, value);
+            slice_put(j, value);
     }
     if (t->all_fit[is->at.member] && !slice_get(line->object, "tags").at)
         json_kv_i64(j, "tags", HIGHLIGHT);
     json_end_object(j);
 }
 
-void put_table_head(const struct merged_table *t, struct json *j, const struct lines_wanted *w, uint64_t low)
+void coord_put_table_head(const struct merged_table *t, struct json *j, const struct lines_wanted *w, uint64_t low)
 {
     json_begin_object(j);
     json_kv_u64(j, "lowIndex", low);
-    json_kv_u64(j, "size", table_size(t));
+    json_kv_u64(j, "size", coord_table_size(t));
     json_key(j, "columnIds");
     json_begin_array(j);
     for (size_t i = 0; i < w->n_shown; i++)

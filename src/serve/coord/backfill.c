@@ -8,7 +8,7 @@
 
 enum { MOST_TRAILS = 20000, MOST_IDS = 64 };
 
-struct slice line_cell(struct slice line, size_t cell)
+struct slice coord_line_cell(struct slice line, size_t cell)
 {
     struct slice_walk w = slice_items(slice_get(line, "cells"));
     struct slice c = {0};
@@ -27,12 +27,12 @@ static size_t place_of(const int64_t *ids, size_t n, int64_t id)
     return i;
 }
 
-struct slice filled_in(const struct merged_table *t, const struct fills *f, size_t chosen, size_t column)
+struct slice coord_backfill_cell(const struct merged_table *t, const struct backfill *f, size_t chosen, size_t column)
 {
     const struct fill *is = &f->of[chosen];
     int64_t own = t->columns->v[column].found && is->line.at ? t->columns->of[is->by].own[column] : -1;
     size_t at = own < 0 ? 0 : place_of(f->ids[is->by], f->n_ids[is->by], own);
-    return own < 0 || at == f->n_ids[is->by] ? (struct slice){0} : line_cell(is->line, at);
+    return own < 0 || at == f->n_ids[is->by] ? (struct slice){0} : coord_line_cell(is->line, at);
 }
 
 /* ---- asking ---- */
@@ -49,7 +49,7 @@ static struct slice trail_of(const struct merged_table *t, const struct chosen_l
     size_t at = place_of(a->ids, a->n_ids, t->columns->of[c->member].trail);
     if (at == a->n_ids)
         return (struct slice){0};
-    struct slice trail = slice_get(line_cell(c->line->object, at), "content");
+    struct slice trail = slice_get(coord_line_cell(c->line->object, at), "content");
     return slice_is(trail, '"') && trail.n > 2 ? trail : (struct slice){0};
 }
 
@@ -71,7 +71,8 @@ static struct trails trails_for(struct merged_table *t, size_t member, const str
         if (!trail.at)
             continue;
         json_array_append_new(a.trails, json_string(slice_string(trail, c->q->arena)));
-        json_array_append_new(a.times, are_related(from, to) ? json_integer(time_asked_from(to, at)) : json_null());
+        json_array_append_new(
+            a.times, are_related(from, to) ? json_integer(coord_time_asked_from(to, at)) : json_null());
         a.of[a.n++] = i;
     }
     return a;
@@ -89,13 +90,13 @@ static const char *trails_body(struct merged_table *t, size_t member, const stru
     json_object_set(p, "requested_trails", a->trails);
     json_object_set(p, "requested_times", a->times);
     json_object_set_new(body, "parameters", p);
-    return body_text(t->call->q->arena, body);
+    return coord_body_text(t->call->q->arena, body);
 }
 
 /* ---- answers ---- */
 
 /* Takes a member's cells. Of several members that fill in a line, the first one wins. */
-static void take(struct merged_table *t, struct fills *f, size_t member, const struct trails *a, struct slice model)
+static void take(struct merged_table *t, struct backfill *f, size_t member, const struct trails *a, struct slice model)
 {
     struct slice_walk w = slice_items(slice_get(model, "columnIds"));
     struct slice item;
@@ -111,34 +112,35 @@ static void take(struct merged_table *t, struct fills *f, size_t member, const s
             f->of[a->of[index]] = (struct fill){member, item};
 }
 
-bool fills_ask(struct merged_table *t, const struct chosen_line *lines, size_t n, struct fills *f)
+bool coord_backfill_ask(struct merged_table *t, const struct chosen_line *lines, size_t n, struct backfill *f)
 {
     struct coord_call *c = t->call;
     struct trails *asking = arena_new(c->q->arena, struct trails, t->n + 1);
-    struct fan_part **part = arena_new(c->q->arena, struct fan_part *, t->n + 1);
+    struct coord_answer **part = arena_new(c->q->arena, struct coord_answer *, t->n + 1);
     f->of = arena_new(c->q->arena, struct fill, n + 1);
     f->ids = arena_new(c->q->arena, int64_t *, t->n + 1);
     f->n_ids = arena_new(c->q->arena, size_t, t->n + 1);
-    fan_begin(&f->fan, c, t->n);
+    coord_gather_begin(&f->gather, c, t->n);
     for (size_t i = 0; i < t->n; i++) {
         if (t->columns->of[i].trail < 0)
             continue; /* server has no trails */
         asking[i] = trails_for(t, i, lines, n);
         if (asking[i].n)
-            part[i] = fan_ask(&f->fan, c->members[i], "POST", path_asked(c), trails_body(t, i, &asking[i]));
+            part[i] = coord_gather_ask(
+                &f->gather, c->members[i], "POST", coord_path_asked(c), trails_body(t, i, &asking[i]));
         json_decref(asking[i].trails);
         json_decref(asking[i].times);
     }
-    if (f->fan.n && !fan_wait(&f->fan))
+    if (f->gather.n && !coord_gather_wait(&f->gather))
         return false;
     for (size_t i = 0; i < t->n; i++)
-        if (part[i] && part[i]->fate == PART_GOOD)
+        if (part[i] && part[i]->fate == COORD_GOOD)
             take(t, f, i, &asking[i], slice_get(part[i]->root, "model"));
     return true;
 }
 
-void fills_end(struct fills *f)
+void coord_backfill_end(struct backfill *f)
 {
     if (f->of)
-        fan_end(&f->fan);
+        coord_gather_end(&f->gather);
 }

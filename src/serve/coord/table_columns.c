@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coord/merge.h"
-#include "coord/pieces.h"
+#include "coord/rotation.h"
 #include "coord/table.h"
 
 enum { MAX_COLUMNS = 512, ID_BITS = 31 };
@@ -12,41 +12,41 @@ enum { MAX_COLUMNS = 512, ID_BITS = 31 };
 
 static const char *columns_path(struct coord_call *c)
 {
-    return arena_printf(c->q->arena, "/experiments/%s/outputs/table/%s/columns", path_part(c->q->arena, c->arg[0]),
-        path_part(c->q->arena, c->arg[1]));
+    return arena_printf(c->q->arena, "/experiments/%s/outputs/table/%s/columns",
+        coord_path_part(c->q->arena, c->arg[0]), coord_path_part(c->q->arena, c->arg[1]));
 }
 
 /* Notes a server that may have the table, but does not report its columns. */
-static void note_unknown(struct coord_call *c, const struct fan_part *p)
+static void note_unknown(struct coord_call *c, const struct coord_answer *p)
 {
-    const char *said = slice_string(slice_get(p->root, p->fate == PART_GOOD ? "statusMessage" : "title"), c->q->arena);
-    if (p->fate == PART_GOOD || (p->fate == PART_REFUSED && p->fetch.status != 404 && p->fetch.status != 405))
-        coord_lacks(c, p->node, said ? said : "it does not say which columns its table has");
+    const char *said = slice_string(slice_get(p->root, p->fate == COORD_GOOD ? "statusMessage" : "title"), c->q->arena);
+    if (p->fate == COORD_GOOD || (p->fate == COORD_REFUSED && p->fetch.status != 404 && p->fetch.status != 405))
+        coord_note_missing(c, p->node, said ? said : "it does not say which columns its table has");
 }
 
 /* Returns the columns of all members; asks those that never reported them. */
 static bool ask_columns(struct coord_call *c, struct slice *models)
 {
-    struct fan f;
+    struct coord_gather f;
     bool some = false, unknown = false;
-    fan_begin(&f, c, c->n_members);
+    coord_gather_begin(&f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++) {
-        models[i] = places_told(c, c->members[i]);
+        models[i] = coord_model_cached(c, c->members[i]);
         some |= models[i].at != NULL;
         unknown |= !models[i].at;
         if (!models[i].at)
-            fan_ask(&f, c->members[i], "POST", columns_path(c), "{\"parameters\":{}}");
+            coord_gather_ask(&f, c->members[i], "POST", columns_path(c), "{\"parameters\":{}}");
     }
-    bool good = !unknown || fan_wait(&f);
+    bool good = !unknown || coord_gather_wait(&f);
     for (size_t i = 0, k = 0; good && unknown && i < c->n_members; i++) {
         if (models[i].at)
             continue;
-        struct fan_part *p = &f.parts[k++];
+        struct coord_answer *p = &f.parts[k++];
         struct slice model = slice_get(p->root, "model");
-        if (p->fate != PART_GOOD || !slice_is(model, '['))
+        if (p->fate != COORD_GOOD || !slice_is(model, '['))
             continue;
-        places_note_told(c, p->node, model);
-        models[i] = places_told(c, p->node);
+        coord_model_note(c, p->node, model);
+        models[i] = coord_model_cached(c, p->node);
         some = true;
     }
     for (size_t i = 0; good && some && i < f.n; i++)
@@ -54,10 +54,10 @@ static bool ask_columns(struct coord_call *c, struct slice *models)
             note_unknown(c, &f.parts[i]);
     if (good && !some) {
         good = false;
-        if (envelopes_open(&f))
-            envelope_send_null(c, c->verdict, c->message);
+        if (coord_envelopes_open(&f))
+            coord_envelope_send_null(c, c->verdict, c->message);
     }
-    fan_end(&f);
+    coord_gather_end(&f);
     return good;
 }
 
@@ -66,7 +66,7 @@ static bool ask_columns(struct coord_call *c, struct slice *models)
 static size_t find_column(const struct table_columns *t, struct slice object)
 {
     size_t i = 0;
-    while (i < t->n && !merge_same_column(t->v[i].object, object))
+    while (i < t->n && !coord_merge_same_column(t->v[i].object, object))
         i++;
     return i;
 }
@@ -103,14 +103,14 @@ static void take_columns(
             continue;
         if (at == t->n) {
             t->v[at] = (struct table_column){new_id(t, numbers_anew ? -1 : own, name), name, object,
-                merge_is_time(c, object, place), slice_get(object, "numbersOf"),
+                coord_merge_is_time(c, object, place), slice_get(object, "numbersOf"),
                 slice_get(object, "foundBy").at != NULL};
             t->n++;
         }
         of->own[at] = own;
         if (slice_get(object, "foundBy").at && !slice_integer(slice_get(object, "foundBy"), &of->trail))
             of->trail = -1;
-        if (merge_orders_lines(c, object, place)) {
+        if (coord_merge_orders_lines(c, object, place)) {
             of->by[0] = own;
             of->n_by = 1;
         } else if (!place && slice_equals(slice_get(object, "order"), "DESCENDING")) {
@@ -142,7 +142,7 @@ static void add_trace(struct table_columns *t)
     t->n++;
 }
 
-bool columns_find(struct coord_call *c, struct table_columns *t)
+bool coord_columns_find(struct coord_call *c, struct table_columns *t)
 {
     struct arena *a = c->q->arena;
     struct slice *models = arena_new(a, struct slice, c->n_members + 1);
@@ -166,7 +166,7 @@ bool columns_find(struct coord_call *c, struct table_columns *t)
     for (size_t i = 0; i < c->n_members; i++)
         t->ordered &= !t->of[i].known || t->of[i].descending == t->descending;
     t->trace = t->n;
-    if (known < 2 || !machines_several(c) || !t->ordered || t->descending)
+    if (known < 2 || !coord_machines_several(c) || !t->ordered || t->descending)
         return true;
     size_t before = t->n;
     add_trace(t);
@@ -187,11 +187,11 @@ static void put_column(struct json *j, const struct table_column *column)
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
         if (slice_equals(key, "foundBy"))
             continue; /* the servers that could fill in cells were asked */
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (slice_equals(key, "id"))
             json_i64(j, column->id);
         else
-            put_slice(j, value);
+            slice_put(j, value);
     }
     json_end_object(j);
 }
@@ -200,15 +200,15 @@ void coord_table_columns(struct coord_call *c)
 {
     struct table_columns t;
     struct text out = {.fd = -1};
-    if (!columns_find(c, &t))
+    if (!coord_columns_find(c, &t))
         return;
-    struct json j = envelope_begin(c, &out);
+    struct json j = coord_envelope_begin(c, &out);
     json_begin_array(&j);
     for (size_t i = 0; i < t.n; i++)
         put_column(&j, &t.v[i]);
     json_end_array(&j);
     for (size_t i = 0; i < c->n_members; i++)
         c->complete += t.of[i].known;
-    c->verdict = VERDICT_COMPLETED;
-    envelope_send(c, &out);
+    c->verdict = COORD_COMPLETED;
+    coord_envelope_send(c, &out);
 }

@@ -5,7 +5,7 @@
 
 #include "base/search.h"
 #include "coord/merge.h"
-#include "coord/pieces.h"
+#include "coord/rotation.h"
 
 /* Limit of lists: servers accept requests of 1 MiB. */
 enum { MOST_LISTED = 16384 };
@@ -20,7 +20,8 @@ struct all {
     struct map by_key; /* -> in `v` */
 };
 
-static void take_rows(struct fan *f, const struct coord_pieces *p, const char *array, const char *id, struct all *all)
+static void take_rows(
+    struct coord_gather *f, const struct coord_rotation *p, const char *array, const char *id, struct all *all)
 {
     for (size_t i = 0; i < p->n; i++) {
         struct slice_walk w = slice_items(p->v[i].part ? slice_get(p->v[i].part->model, array) : (struct slice){0});
@@ -29,7 +30,7 @@ static void take_rows(struct fan *f, const struct coord_pieces *p, const char *a
         for (struct slice row; slice_next(&w, &row);) {
             if (!slice_integer(slice_get(row, id), &own))
                 continue;
-            int64_t key = own < 0 ? own : piece_key(f->call, p->v[i].node, own);
+            int64_t key = own < 0 ? own : coord_piece_key(f->call, p->v[i].node, own);
             uint64_t *at = map_put(&all->by_key, (uint64_t)key, &fresh);
             if (fresh) {
                 *at = all->v.n;
@@ -40,9 +41,9 @@ static void take_rows(struct fan *f, const struct coord_pieces *p, const char *a
     }
 }
 
-typedef void put_joined(struct fan *, struct json *, const struct coord_pieces *, const struct joined *);
+typedef void put_joined(struct coord_gather *, struct json *, const struct coord_rotation *, const struct joined *);
 
-static void fold(struct fan *f, struct coord_pieces *p, const char *array, const char *id, put_joined *put)
+static void fold(struct coord_gather *f, struct coord_rotation *p, const char *array, const char *id, put_joined *put)
 {
     struct all all = {0};
     struct text out = {.fd = -1};
@@ -55,8 +56,8 @@ static void fold(struct fan *f, struct coord_pieces *p, const char *array, const
     json_begin_object(&j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);)
         if (!slice_equals(key, array)) {
-            put_slice_key(&j, key);
-            put_slice(&j, value);
+            slice_put_key(&j, key);
+            slice_put(&j, value);
         }
     json_key(&j, array);
     json_begin_array(&j);
@@ -66,19 +67,19 @@ static void fold(struct fan *f, struct coord_pieces *p, const char *array, const
     json_end_object(&j);
     vec_free(&all.v);
     map_fini(&all.by_key);
-    pieces_put(f, p, &out);
+    coord_rotation_put(f, p, &out);
 }
 
-static void fold_all(struct fan *f, const char *array, const char *id, put_joined *put)
+static void fold_all(struct coord_gather *f, const char *array, const char *id, put_joined *put)
 {
-    struct coord_pieces *groups;
-    size_t n = pieces_of_fan(f, &groups);
+    struct coord_rotation *rotations;
+    size_t n = coord_rotations_of(f, &rotations);
     for (size_t g = 0; g < n; g++) {
         bool some = false;
-        for (size_t i = 0; i < groups[g].n; i++)
-            some |= groups[g].v[i].part != NULL;
+        for (size_t i = 0; i < rotations[g].n; i++)
+            some |= rotations[g].v[i].part != NULL;
         if (some)
-            fold(f, &groups[g], array, id, put);
+            fold(f, &rotations[g], array, id, put);
     }
 }
 
@@ -106,7 +107,7 @@ static const int64_t *find_samples(struct coord_call *c, size_t *n)
     return tsp_sample_times(c->q->arena, begin, end, samples, n);
 }
 
-const int64_t *samples_asked(struct coord_call *c, size_t *n)
+const int64_t *coord_samples(struct coord_call *c, size_t *n)
 {
     if (!c->samples_known)
         c->samples = find_samples(c, &c->n_samples);
@@ -135,7 +136,7 @@ static bool is_sampled(const struct states *s, int64_t begin, int64_t end)
 
 /* Drops the last state if it reaches its piece's end and covers no sample. It was requested at that end, but the next
  * piece knows the time of the sample. */
-static void drop_unsampled(struct states *s, const struct coord_pieces *p)
+static void drop_unsampled(struct states *s, const struct coord_rotation *p)
 {
     const struct state *last = s->v.n ? &s->v.v[s->v.n - 1] : NULL;
     if (last && last->end >= p->v[last->piece].range.end && !is_sampled(s, last->begin, last->end))
@@ -163,19 +164,19 @@ static bool is_unknown(struct slice state)
 
 /* Adds a state. A later piece wins from its begin on. A state at the end of a piece lasts until then, and the first
  * known state of all also covers the time before. */
-static void add_state(struct states *s, const struct coord_pieces *p, struct state next)
+static void add_state(struct states *s, const struct coord_rotation *p, struct state next)
 {
     while (s->v.n && s->v.v[s->v.n - 1].piece < next.piece && s->v.v[s->v.n - 1].begin >= next.begin)
         s->v.n--;
     struct state *last = s->v.n ? &s->v.v[s->v.n - 1] : NULL;
     const bool from_begin = next.begin <= p->v[next.piece].range.begin;
     if (last && last->piece < next.piece && from_begin && is_unknown(next.object) &&
-        pieces_all_there(p, last->piece, next.piece))
+        coord_rotation_is_there(p, last->piece, next.piece))
         return;
-    if (!last && from_begin && pieces_all_there(p, 0, next.piece))
+    if (!last && from_begin && coord_rotation_is_there(p, 0, next.piece))
         next.begin = p->v[0].range.begin < next.begin ? p->v[0].range.begin : next.begin;
     if (last && last->piece < next.piece) {
-        bool goes_on = last->end >= p->v[last->piece].range.end && pieces_all_there(p, last->piece, next.piece);
+        bool goes_on = last->end >= p->v[last->piece].range.end && coord_rotation_is_there(p, last->piece, next.piece);
         if (last->end > next.begin || (goes_on && is_sampled(s, last->end, next.begin)))
             last->end = next.begin;
         if (from_begin && goes_on && looks_alike(last->object, next.object)) {
@@ -195,20 +196,20 @@ static void put_states(struct json *j, const struct states *s)
         struct slice_walk w = slice_members(s->v.v[i].object);
         json_begin_object(j);
         for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-            put_slice_key(j, key);
+            slice_put_key(j, key);
             if (slice_equals(key, "start"))
                 json_i64(j, s->v.v[i].begin);
             else if (slice_equals(key, "end"))
                 json_i64(j, s->v.v[i].end);
             else
-                put_slice(j, value);
+                slice_put(j, value);
         }
         json_end_object(j);
     }
     json_end_array(j);
 }
 
-static void join_states(const struct coord_pieces *p, const struct joined *row, struct states *s)
+static void join_states(const struct coord_rotation *p, const struct joined *row, struct states *s)
 {
     for (size_t i = 0; i < p->n; i++) {
         struct slice_walk w = slice_items(slice_get(row->of[i], "states"));
@@ -216,55 +217,56 @@ static void join_states(const struct coord_pieces *p, const struct joined *row, 
         while (slice_next(&w, &next.object))
             if (slice_integer(slice_get(next.object, "start"), &next.begin) &&
                 slice_integer(slice_get(next.object, "end"), &next.end)) {
-                next.begin = time_shown(p->v[i].node, next.begin);
-                next.end = time_shown(p->v[i].node, next.end);
+                next.begin = coord_time_shown(p->v[i].node, next.begin);
+                next.end = coord_time_shown(p->v[i].node, next.end);
                 add_state(s, p, next);
             }
     }
     struct state *last = s->v.n ? &s->v.v[s->v.n - 1] : NULL;
-    if (last && last->end >= p->v[last->piece].range.end && pieces_all_there(p, last->piece, p->n))
+    if (last && last->end >= p->v[last->piece].range.end && coord_rotation_is_there(p, last->piece, p->n))
         for (size_t i = 0; i < p->n; i++)
             last->end = p->v[i].range.end > last->end ? p->v[i].range.end : last->end;
     drop_unsampled(s, p);
 }
 
-static void put_row(struct fan *f, struct json *j, const struct coord_pieces *p, const struct joined *row)
+static void put_row(struct coord_gather *f, struct json *j, const struct coord_rotation *p, const struct joined *row)
 {
     struct states s = {0};
     size_t first = 0;
-    s.samples = samples_asked(f->call, &s.n_samples);
+    s.samples = coord_samples(f->call, &s.n_samples);
     while (!row->of[first].at)
         first++;
     join_states(p, row, &s);
     struct slice_walk w = slice_members(row->of[first]);
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (slice_equals(key, "entryId"))
             json_i64(j, row->key);
         else if (slice_equals(key, "states"))
             put_states(j, &s);
         else
-            put_slice(j, value);
+            slice_put(j, value);
     }
     json_end_object(j);
     vec_free(&s.v);
 }
 
-void pieces_fold_states(struct fan *f)
+void coord_rotation_fold_states(struct coord_gather *f)
 {
     fold_all(f, "rows", "entryId", put_row);
 }
 
 /* ---- requests for states ---- */
 
-const char *piece_states_body(struct coord_call *c, const struct coord_pieces *p, size_t piece, json_t *items)
+const char *coord_rotation_states_body(
+    struct coord_call *c, const struct coord_rotation *p, size_t piece, json_t *items)
 {
     const struct time_range r = p->v[piece].range;
     size_t n, in = 0;
-    const int64_t *v = samples_asked(c, &n);
+    const int64_t *v = coord_samples(c, &n);
     if (!v)
-        return body_with(c, p->v[piece].node, "requested_items", items, NULL, NULL);
+        return coord_body_with(c, p->v[piece].node, "requested_items", items, NULL, NULL);
     json_t *own = json_copy(c->parameters), *times = json_array();
     for (size_t i = 0; i < n; i++)
         if (v[i] >= r.begin && v[i] < r.end) {
@@ -276,7 +278,7 @@ const char *piece_states_body(struct coord_call *c, const struct coord_pieces *p
     json_object_set(own, "requested_items", items);
     json_object_set_new(own, "requested_times", times);
     json_object_del(own, "requested_timerange");
-    const char *body = in ? body_of(c, p->v[piece].node, own) : NULL;
+    const char *body = in ? coord_body_of(c, p->v[piece].node, own) : NULL;
     json_decref(own);
     return body;
 }
@@ -295,7 +297,7 @@ static void next_point(const struct coord_call *c, const struct coord_piece *p, 
     struct slice x;
     s->some = slice_next(&s->x, &x) && slice_next(&s->y, &s->y_at) && slice_integer(x, &s->x_at);
     if (s->some)
-        s->x_at = sample_shown(c, p->node, s->x_at);
+        s->x_at = coord_sample_shown(c, p->node, s->x_at);
 }
 
 /* Returns the piece with the earliest next point; n: none. */
@@ -320,7 +322,7 @@ static void put_y(struct json *j, bool some, double y)
 
 /* Writes the points in order of time: x, y into two arrays. Points at one time are merged, except in scatter charts: to
  * their sum, or to the value of the piece that has the time. */
-static void join_points(struct coord_call *c, const struct coord_pieces *p, const struct joined *row, struct json *x,
+static void join_points(struct coord_call *c, const struct coord_rotation *p, const struct joined *row, struct json *x,
     struct json *y, enum tsp_merge how)
 {
     struct points *s = arena_new(c->q->arena, struct points, p->n + 1);
@@ -331,7 +333,7 @@ static void join_points(struct coord_call *c, const struct coord_pieces *p, cons
     }
     for (size_t at; (at = first_point(s, p->n)) < p->n;) {
         int64_t t = s[at].x_at;
-        size_t of = pieces_at(p, t), several = 0;
+        size_t of = coord_rotation_at(p, t), several = 0;
         double sum = 0, v;
         bool some = false;
         struct slice one = s[at].y_at;
@@ -347,34 +349,34 @@ static void join_points(struct coord_call *c, const struct coord_pieces *p, cons
             next_point(c, &p->v[i], &s[i]);
         }
         if (several == 1)
-            put_slice(y, one);
+            slice_put(y, one);
         else
             put_y(y, some, sum);
     }
 }
 
-void put_series_like(
+void coord_put_series_like(
     struct json *j, struct slice series, int64_t id, const char *name, const struct text *x, const struct text *y)
 {
     struct slice_walk w = slice_members(series);
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        put_slice_key(j, key);
+        slice_put_key(j, key);
         if (slice_equals(key, "seriesId"))
             json_i64(j, id);
         else if (name && slice_equals(key, "seriesName"))
             json_write_string(j, name);
         else if (slice_equals(key, "xValues"))
-            put_slice(j, (struct slice){x->v, x->n});
+            slice_put(j, (struct slice){x->v, x->n});
         else if (slice_equals(key, "yValues"))
-            put_slice(j, (struct slice){y->v, y->n});
+            slice_put(j, (struct slice){y->v, y->n});
         else
-            put_slice(j, value);
+            slice_put(j, value);
     }
     json_end_object(j);
 }
 
-static void put_series(struct fan *f, struct json *j, const struct coord_pieces *p, const struct joined *row)
+static void put_series(struct coord_gather *f, struct json *j, const struct coord_rotation *p, const struct joined *row)
 {
     struct text x = {.fd = -1}, y = {.fd = -1};
     struct json jx = JSON_TO(&x), jy = JSON_TO(&y);
@@ -383,15 +385,15 @@ static void put_series(struct fan *f, struct json *j, const struct coord_pieces 
         first++;
     json_begin_array(&jx);
     json_begin_array(&jy);
-    join_points(f->call, p, row, &jx, &jy, merge_of_series(f->call, row->of[first]));
+    join_points(f->call, p, row, &jx, &jy, coord_merge_of_series(f->call, row->of[first]));
     json_end_array(&jx);
     json_end_array(&jy);
-    put_series_like(j, row->of[first], row->key, NULL, &x, &y);
+    coord_put_series_like(j, row->of[first], row->key, NULL, &x, &y);
     text_fini(&x);
     text_fini(&y);
 }
 
-void pieces_fold_series(struct fan *f)
+void coord_rotation_fold_series(struct coord_gather *f)
 {
     fold_all(f, "series", "seriesId", put_series);
 }

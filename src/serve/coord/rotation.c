@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Groups of servers with pieces of one session, and equal entries of these pieces. */
-#include "coord/pieces.h"
+#include "coord/rotation.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,44 +26,44 @@ static struct node *node_called(struct coordinator *c, const char *name)
     return NULL;
 }
 
-static void piece_group_init(struct piece_group *g, const char *name)
+static void piece_group_init(struct coord_virtual_node *g, const char *name)
 {
     g->is = (struct coord_server){.name = name, .url = ""};
-    node_init(&g->self, &g->is, SIZE_MAX);
+    coord_node_init(&g->self, &g->is, SIZE_MAX);
 }
 
-void pieces_start(struct coordinator *c)
+void coord_rotations_start(struct coordinator *c)
 {
     const struct coord_config *config = c->o.config;
     c->piece_keys = mem_zalloc(sizeof *c->piece_keys);
     pthread_mutex_init(&c->piece_keys->lock, NULL);
-    c->groups = mem_zalloc((config->rotations.n + 1) * sizeof *c->groups);
-    c->n_groups = config->rotations.n;
-    for (size_t i = 0; i < c->n_groups; i++) {
-        struct piece_group *g = &c->groups[i];
+    c->rotations = mem_zalloc((config->rotations.n + 1) * sizeof *c->rotations);
+    c->n_rotations = config->rotations.n;
+    for (size_t i = 0; i < c->n_rotations; i++) {
+        struct coord_virtual_node *g = &c->rotations[i];
         piece_group_init(g, config->rotations.v[i].name);
         for (size_t k = 0; k < config->rotations.v[i].members.n; k++) {
             struct node *n = node_called(c, config->rotations.v[i].members.v[k].server);
             if (!n)
                 continue;
-            n->group = g;
+            n->rotation = g;
             g->is.weight = g->is.weight > 0 ? g->is.weight : n->is->weight;
         }
     }
-    c->machine_groups = mem_zalloc((config->groups.n + 1) * sizeof *c->machine_groups);
-    c->n_machine_groups = config->groups.n;
-    for (size_t i = 0; i < c->n_machine_groups; i++)
-        piece_group_init(&c->machine_groups[i], config->groups.v[i].name);
+    c->groups = mem_zalloc((config->groups.n + 1) * sizeof *c->groups);
+    c->n_groups = config->groups.n;
+    for (size_t i = 0; i < c->n_groups; i++)
+        piece_group_init(&c->groups[i], config->groups.v[i].name);
 }
 
-void pieces_stop(struct coordinator *c)
+void coord_rotations_stop(struct coordinator *c)
 {
+    for (size_t i = 0; i < c->n_rotations; i++)
+        pthread_mutex_destroy(&c->rotations[i].self.lock);
     for (size_t i = 0; i < c->n_groups; i++)
         pthread_mutex_destroy(&c->groups[i].self.lock);
-    for (size_t i = 0; i < c->n_machine_groups; i++)
-        pthread_mutex_destroy(&c->machine_groups[i].self.lock);
+    free(c->rotations);
     free(c->groups);
-    free(c->machine_groups);
     if (!c->piece_keys)
         return;
     map_fini(&c->piece_keys->key);
@@ -74,21 +74,21 @@ void pieces_stop(struct coordinator *c)
 }
 
 /* Returns the group. Charts over ranges of durations are not folded, since each server has its own ranges. */
-struct piece_group *piece_group_of(const struct coord_call *c, const struct node *n)
+struct coord_virtual_node *coord_rotation_of(const struct coord_call *c, const struct node *n)
 {
-    return n->group && !strstr(c->q->path, "/genericXY/") ? n->group : NULL;
+    return n->rotation && !strstr(c->q->path, "/genericXY/") ? n->rotation : NULL;
 }
 
-const char *machine_name(const struct node *n)
+const char *coord_machine_name(const struct node *n)
 {
-    return n->group ? n->group->is.name : n->is->name;
+    return n->rotation ? n->rotation->is.name : n->is->name;
 }
 
-bool machines_several(const struct coord_call *c)
+bool coord_machines_several(const struct coord_call *c)
 {
     bool several = false;
     for (size_t i = 1; i < c->n_members && !several; i++)
-        several = !c->members[i]->group || c->members[i]->group != c->members[0]->group;
+        several = !c->members[i]->rotation || c->members[i]->rotation != c->members[0]->rotation;
     return several;
 }
 
@@ -101,7 +101,7 @@ static uint64_t place(struct coord_call *c, bool any_output, const struct node *
     for (int i = 0; i < 2 && !known; i++)
         if (c->arg[i])
             c->output = map_mix(c->output) ^ map_hash(c->arg[i], strlen(c->arg[i]));
-    uint64_t of[3] = {any_output ? 0 : c->output, node_key(c, n), (uint64_t)id};
+    uint64_t of[3] = {any_output ? 0 : c->output, coord_node_key(c, n), (uint64_t)id};
     return map_hash(of, sizeof of);
 }
 
@@ -118,18 +118,18 @@ static bool look_up(struct coord_call *c, const struct map *m, const struct node
     return at != NULL;
 }
 
-int64_t piece_key(struct coord_call *c, const struct node *n, int64_t own)
+int64_t coord_piece_key(struct coord_call *c, const struct node *n, int64_t own)
 {
     int64_t key;
     if (look_up(c, &c->c->piece_keys->key, n, own, &key))
         return key;
     if (own >= PIECE_CONTENT && own < FOREIGN)
         return own;
-    uint64_t of[2] = {node_key(c, n), (uint64_t)own};
+    uint64_t of[2] = {coord_node_key(c, n), (uint64_t)own};
     return FOREIGN | (int64_t)(map_hash(of, sizeof of) >> 2);
 }
 
-bool piece_own(struct coord_call *c, const struct node *n, int64_t key, int64_t *own)
+bool coord_piece_own(struct coord_call *c, const struct node *n, int64_t key, int64_t *own)
 {
     int64_t is;
     if (look_up(c, &c->c->piece_keys->own, n, key, own))
@@ -139,11 +139,11 @@ bool piece_own(struct coord_call *c, const struct node *n, int64_t key, int64_t 
     return key >= PIECE_CONTENT && key < FOREIGN && !look_up(c, &c->c->piece_keys->key, n, key, &is);
 }
 
-void piece_note_key(struct coord_call *c, const struct node *n, int64_t own, int64_t key)
+void coord_piece_note_key(struct coord_call *c, const struct node *n, int64_t own, int64_t key)
 {
     struct piece_keys *t = c->c->piece_keys;
     int64_t is, has;
-    if (piece_key(c, n, own) == key && piece_own(c, n, key, &has) && has == own)
+    if (coord_piece_key(c, n, own) == key && coord_piece_own(c, n, key, &has) && has == own)
         return;
     bool was = look_up(c, &t->key, n, own, &is);
     pthread_mutex_lock(&t->lock);
@@ -162,7 +162,7 @@ void piece_note_key(struct coord_call *c, const struct node *n, int64_t own, int
     pthread_mutex_unlock(&t->lock);
 }
 
-bool piece_is_known(struct coord_call *c, const struct node *n)
+bool coord_piece_is_known(struct coord_call *c, const struct node *n)
 {
     struct piece_keys *t = c->c->piece_keys;
     pthread_mutex_lock(&t->lock);
@@ -171,7 +171,7 @@ bool piece_is_known(struct coord_call *c, const struct node *n)
     return known;
 }
 
-void piece_note_known(struct coord_call *c, const struct node *n)
+void coord_piece_note_known(struct coord_call *c, const struct node *n)
 {
     struct piece_keys *t = c->c->piece_keys;
     pthread_mutex_lock(&t->lock);
@@ -183,17 +183,17 @@ void piece_note_known(struct coord_call *c, const struct node *n)
 
 static void learn_ranges(struct coord_call *c)
 {
-    struct fan f;
-    fan_begin(&f, c, c->n_members);
+    struct coord_gather f;
+    coord_gather_begin(&f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
-        if (c->members[i]->group && !node_is_away(c->members[i]) && !member_range(c, c->members[i]).end)
-            fan_ask(&f, c->members[i], "GET",
-                arena_printf(c->q->arena, "/experiments/%s", path_part(c->q->arena, c->arg[0])), NULL);
-    if (f.n && fan_wait(&f))
+        if (c->members[i]->rotation && !coord_node_is_away(c->members[i]) && !coord_member_range(c, c->members[i]).end)
+            coord_gather_ask(&f, c->members[i], "GET",
+                arena_printf(c->q->arena, "/experiments/%s", coord_path_part(c->q->arena, c->arg[0])), NULL);
+    if (f.n && coord_gather_wait(&f))
         for (size_t i = 0; i < f.n; i++)
-            if (f.parts[i].fate == PART_GOOD)
-                server_note_range(c, f.parts[i].node, f.parts[i].root);
-    fan_end(&f);
+            if (f.parts[i].fate == COORD_GOOD)
+                coord_note_range(c, f.parts[i].node, f.parts[i].root);
+    coord_gather_end(&f);
 }
 
 static int by_begin(const void *a, const void *b)
@@ -214,7 +214,7 @@ static bool is_derived(const struct coord_call *c)
 }
 
 /* Places pieces without events at the begin of the others. */
-static void place_empty(struct coord_pieces *p)
+static void place_empty(struct coord_rotation *p)
 {
     size_t known = 0;
     while (known < p->n && !p->v[known].range.end)
@@ -223,20 +223,20 @@ static void place_empty(struct coord_pieces *p)
         p->v[i].range.begin = p->v[i].range.end = p->v[known].range.begin;
 }
 
-static size_t find(struct coord_call *c, struct coord_pieces *out)
+static size_t find(struct coord_call *c, struct coord_rotation *out)
 {
     size_t n = 0;
     learn_ranges(c);
-    for (size_t g = 0; g < c->c->n_groups; g++) {
-        struct coord_pieces *p = &out[n];
-        *p = (struct coord_pieces){
-            &c->c->groups[g], arena_new(c->q->arena, struct coord_piece, c->n_members + 1), 0, !is_derived(c)};
+    for (size_t g = 0; g < c->c->n_rotations; g++) {
+        struct coord_rotation *p = &out[n];
+        *p = (struct coord_rotation){
+            &c->c->rotations[g], arena_new(c->q->arena, struct coord_piece, c->n_members + 1), 0, !is_derived(c)};
         for (size_t i = 0; i < c->n_members; i++) {
-            struct time_range r = member_range(c, c->members[i]);
-            if (piece_group_of(c, c->members[i]) != p->group)
+            struct time_range r = coord_member_range(c, c->members[i]);
+            if (coord_rotation_of(c, c->members[i]) != p->group)
                 continue;
             p->v[p->n++] = (struct coord_piece){.node = c->members[i], .range = r};
-            p->whole &= r.end || !node_is_away(c->members[i]);
+            p->whole &= r.end || !coord_node_is_away(c->members[i]);
         }
         qsort(p->v, p->n, sizeof *p->v, by_begin);
         place_empty(p);
@@ -245,18 +245,18 @@ static size_t find(struct coord_call *c, struct coord_pieces *out)
     return n;
 }
 
-size_t pieces_find(struct coord_call *c, struct coord_pieces **out)
+size_t coord_rotations_find(struct coord_call *c, struct coord_rotation **out)
 {
-    if (!c->pieces_known && c->c->n_groups) {
-        c->pieces = arena_new(c->q->arena, struct coord_pieces, c->c->n_groups + 1);
-        c->n_pieces = find(c, c->pieces);
+    if (!c->rotations_known && c->c->n_rotations) {
+        c->rotations = arena_new(c->q->arena, struct coord_rotation, c->c->n_rotations + 1);
+        c->n_rotations = find(c, c->rotations);
     }
-    c->pieces_known = true;
-    *out = c->pieces;
-    return c->n_pieces;
+    c->rotations_known = true;
+    *out = c->rotations;
+    return c->n_rotations;
 }
 
-size_t pieces_at(const struct coord_pieces *p, int64_t t)
+size_t coord_rotation_at(const struct coord_rotation *p, int64_t t)
 {
     size_t at = 0;
     while (at + 1 < p->n && p->v[at + 1].range.begin <= t)
@@ -264,36 +264,36 @@ size_t pieces_at(const struct coord_pieces *p, int64_t t)
     return at;
 }
 
-bool pieces_all_there(const struct coord_pieces *p, size_t from, size_t to)
+bool coord_rotation_is_there(const struct coord_rotation *p, size_t from, size_t to)
 {
     bool all = p->whole;
     for (size_t i = from; i < to && all; i++)
-        all = !p->v[i].lacks;
+        all = !p->v[i].missing;
     return all;
 }
 
-size_t pieces_of_fan(struct fan *f, struct coord_pieces **out)
+size_t coord_rotations_of(struct coord_gather *f, struct coord_rotation **out)
 {
-    size_t n = pieces_find(f->call, out);
+    size_t n = coord_rotations_find(f->call, out);
     for (size_t g = 0; g < n; g++)
         for (size_t i = 0; i < (*out)[g].n; i++) {
             struct coord_piece *p = &(*out)[g].v[i];
             p->part = NULL;
-            p->lacks = node_is_away(p->node);
+            p->missing = coord_node_is_away(p->node);
             for (size_t k = 0; k < f->n; k++)
                 if (f->parts[k].node == p->node) {
-                    p->part = f->parts[k].fate == PART_GOOD && f->parts[k].model.at ? &f->parts[k] : NULL;
-                    p->lacks = f->parts[k].fate == PART_LACKS;
+                    p->part = f->parts[k].fate == COORD_GOOD && f->parts[k].model.at ? &f->parts[k] : NULL;
+                    p->missing = f->parts[k].fate == COORD_MISSING;
                 }
         }
     return n;
 }
 
-void pieces_put(struct fan *f, struct coord_pieces *p, struct text *t)
+void coord_rotation_put(struct coord_gather *f, struct coord_rotation *p, struct text *t)
 {
     bool put = false;
     for (size_t i = 0; i < p->n; i++) {
-        struct fan_part *part = p->v[i].part;
+        struct coord_answer *part = p->v[i].part;
         if (!part)
             continue;
         part->model = put ? (struct slice){0} : (struct slice){arena_strndup(f->call->q->arena, t->v, t->n), t->n};
@@ -303,15 +303,15 @@ void pieces_put(struct fan *f, struct coord_pieces *p, struct text *t)
     text_fini(t);
 }
 
-void pieces_keep(struct coord_call *c, int64_t t)
+void coord_rotations_keep(struct coord_call *c, int64_t t)
 {
-    struct coord_pieces *groups;
-    size_t n = pieces_find(c, &groups), kept = 0;
+    struct coord_rotation *rotations;
+    size_t n = coord_rotations_find(c, &rotations), kept = 0;
     for (size_t i = 0; i < c->n_members; i++) {
         bool other = false;
         for (size_t g = 0; g < n && !other; g++)
-            other = c->members[i]->group == groups[g].group &&
-                groups[g].v[pieces_at(&groups[g], t)].node != c->members[i];
+            other = c->members[i]->rotation == rotations[g].group &&
+                rotations[g].v[coord_rotation_at(&rotations[g], t)].node != c->members[i];
         if (!other)
             c->members[kept++] = c->members[i];
     }

@@ -15,7 +15,7 @@ struct known_line {
 };
 /* Lines in order of index and time. */
 struct known_part {
-    bool told;
+    bool reported;
     unsigned epoch;
     uint64_t size;
     VEC(struct known_line) v;
@@ -24,21 +24,21 @@ struct known_table {
     uint64_t key, used;
     VEC(struct known_part) of; /* parts by number of the server */
 };
-struct memories {
+struct line_cache {
     pthread_mutex_t lock;
     uint64_t uses;
     size_t lines; /* lines of all tables */
     VEC(struct known_table) v;
 };
 
-struct memories *memories_new(void)
+struct line_cache *coord_line_cache_new(void)
 {
-    struct memories *r = mem_zalloc(sizeof *r);
+    struct line_cache *r = mem_zalloc(sizeof *r);
     pthread_mutex_init(&r->lock, NULL);
     return r;
 }
 
-static void forget_table(struct memories *r, size_t at)
+static void forget_table(struct line_cache *r, size_t at)
 {
     struct known_table *t = &r->v.v[at];
     for (size_t i = 0; i < t->of.n; i++) {
@@ -49,7 +49,7 @@ static void forget_table(struct memories *r, size_t at)
     *t = r->v.v[--r->v.n];
 }
 
-void memories_free(struct memories *r)
+void coord_line_cache_free(struct line_cache *r)
 {
     if (!r)
         return;
@@ -62,7 +62,7 @@ void memories_free(struct memories *r)
 
 /* ---- learning ---- */
 
-static struct known_table *find_table(struct memories *r, uint64_t key)
+static struct known_table *find_table(struct line_cache *r, uint64_t key)
 {
     for (size_t i = 0; i < r->v.n; i++)
         if (r->v.v[i].key == key)
@@ -70,7 +70,7 @@ static struct known_table *find_table(struct memories *r, uint64_t key)
     return NULL;
 }
 
-static void forget_oldest(struct memories *r)
+static void forget_oldest(struct line_cache *r)
 {
     size_t oldest = 0;
     for (size_t i = 1; i < r->v.n; i++)
@@ -80,7 +80,7 @@ static void forget_oldest(struct memories *r)
 }
 
 /* Returns the part to update; marks its table as used last. Call with the lock held. */
-static struct known_part *part_to_learn(struct memories *r, const struct merged_table *t, size_t member)
+static struct known_part *part_to_learn(struct line_cache *r, const struct merged_table *t, size_t member)
 {
     size_t number = t->call->members[member]->number;
     struct known_table *k = find_table(r, t->key);
@@ -151,9 +151,9 @@ static size_t known_of_one(const struct merged_table *t)
     return share < KNOWN_OF_ONE ? share : KNOWN_OF_ONE;
 }
 
-void memory_note(const struct merged_table *t, size_t member, const struct line_answer *a)
+void coord_line_cache_note(const struct merged_table *t, size_t member, const struct line_answer *a)
 {
-    struct memories *r = t->call->c->memories;
+    struct line_cache *r = t->call->c->line_cache;
     if (t->columns->descending)
         return; /* the value of a line with a known number only cannot be estimated */
     unsigned epoch = atomic_load(&t->call->members[member]->epoch);
@@ -168,7 +168,7 @@ void memory_note(const struct merged_table *t, size_t member, const struct line_
         thin(p);
     if (n)
         put_known(p, lines, n);
-    p->told = true;
+    p->reported = true;
     p->epoch = epoch;
     p->size = a->size;
     r->lines += p->v.n - before;
@@ -180,16 +180,16 @@ void memory_note(const struct merged_table *t, size_t member, const struct line_
 /* ---- remembering ---- */
 
 /* Part as of its first use, so that numbers of one answer agree. */
-struct remembered {
+struct cached_lines {
     uint64_t size, n;
     struct known_line *v; /* first and last line are always there, perhaps estimated */
     bool first_guessed, last_guessed;
 };
 
 /* Adds the first and the last line if they are unknown, by the range of the server's part of the experiment. */
-static void add_ends(const struct merged_table *t, size_t member, struct remembered *r)
+static void add_ends(const struct merged_table *t, size_t member, struct cached_lines *r)
 {
-    struct time_range range = member_range(t->call, t->call->members[member]);
+    struct time_range range = coord_member_range(t->call, t->call->members[member]);
     bool some = r->n > 0;
     if (!r->size)
         return;
@@ -208,32 +208,32 @@ static void add_ends(const struct merged_table *t, size_t member, struct remembe
     }
 }
 
-static const struct remembered *remember(struct merged_table *t, size_t member)
+static const struct cached_lines *find_cached(struct merged_table *t, size_t member)
 {
-    struct memories *r = t->call->c->memories;
+    struct line_cache *r = t->call->c->line_cache;
     struct arena *a = t->call->q->arena;
     size_t number = t->call->members[member]->number;
-    struct remembered *out = NULL;
-    if (t->remembered[member])
-        return t->remembered[member];
+    struct cached_lines *out = NULL;
+    if (t->cached_lines[member])
+        return t->cached_lines[member];
     pthread_mutex_lock(&r->lock);
     struct known_table *k = find_table(r, t->key);
-    if (k && number < k->of.n && k->of.v[number].told) {
+    if (k && number < k->of.n && k->of.v[number].reported) {
         const struct known_part *p = &k->of.v[number];
         k->used = ++r->uses;
-        out = arena_new(a, struct remembered, 1);
-        *out = (struct remembered){.size = p->size, .n = p->v.n, .v = arena_new(a, struct known_line, p->v.n + 2)};
+        out = arena_new(a, struct cached_lines, 1);
+        *out = (struct cached_lines){.size = p->size, .n = p->v.n, .v = arena_new(a, struct known_line, p->v.n + 2)};
         if (p->v.n)
             memcpy(out->v, p->v.v, p->v.n * sizeof *out->v);
     }
     pthread_mutex_unlock(&r->lock);
     if (out && t->columns->ordered)
         add_ends(t, member, out);
-    return t->remembered[member] = out;
+    return t->cached_lines[member] = out;
 }
 
 /* Returns the last known line with at most that index. */
-static size_t known_before(const struct remembered *r, uint64_t index)
+static size_t known_before(const struct cached_lines *r, uint64_t index)
 {
     size_t low = 0, high = r->n;
     while (high - low > 1) {
@@ -244,7 +244,7 @@ static size_t known_before(const struct remembered *r, uint64_t index)
 }
 
 /* Returns a line; unknown ones are evenly spread between known ones. */
-static struct table_line line_at(const struct remembered *r, uint64_t index)
+static struct table_line line_at(const struct cached_lines *r, uint64_t index)
 {
     struct table_line l = {.index = index};
     if (!r->n)
@@ -260,7 +260,7 @@ static struct table_line line_at(const struct remembered *r, uint64_t index)
 }
 
 /* Returns the first line at or after the time. */
-static uint64_t line_from(const struct remembered *r, int64_t time)
+static uint64_t line_from(const struct cached_lines *r, int64_t time)
 {
     uint64_t low = 0, high = r->size;
     while (low < high) {
@@ -273,9 +273,9 @@ static uint64_t line_from(const struct remembered *r, int64_t time)
     return low;
 }
 
-bool memory_answer(struct merged_table *t, size_t member, const struct line_ask *ask, struct line_answer *out)
+bool coord_line_cache_answer(struct merged_table *t, size_t member, const struct line_ask *ask, struct line_answer *out)
 {
-    const struct remembered *r = remember(t, member);
+    const struct cached_lines *r = find_cached(t, member);
     if (!r)
         return false;
     uint64_t from = ask->by_time ? line_from(r, ask->time) : ask->index;
