@@ -15,11 +15,6 @@
 #define HISTOGRAM "org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider"
 #define DENSITY "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider"
 
-static struct coord_call of(const char *output)
-{
-    return (struct coord_call){.arg = {"experiment", output}};
-}
-
 static struct slice object(const char *json)
 {
     size_t bad;
@@ -30,8 +25,7 @@ static struct slice object(const char *json)
 
 static struct merge_rule rule(const char *output, const char *json, size_t place)
 {
-    struct coord_call c = of(output);
-    return coord_merge_rule_of(&c, object(json), place);
+    return coord_merge_rule_of(output, object(json), place);
 }
 
 static void test_rules_are_what_is_stated(void **state)
@@ -75,46 +69,43 @@ static void test_columns_are_one_by_key(void **state)
 /* Servers of other makes: by the output's id and the column's place. */
 static void test_what_is_known(void **state)
 {
-    struct coord_call any = of("any"), events = of(EVENTS);
     struct slice text = object("{\"name\":\"?\",\"type\":\"STRING\"}"),
                  time = object("{\"name\":\"?\",\"type\":\"TIMESTAMP\"}"),
                  numbered = object("{\"name\":\"?\",\"type\":\"STRING\",\"key\":\"0\"}");
     assert_string_equal(rule(THREADS, "{\"name\":\"?\"}", 1).key, "tid");
     assert_string_equal(rule(THREADS, "{\"name\":\"?\"}", 2).key, "");
     assert_string_equal(rule("any", "{\"name\":\"TID\"}", 1).key, "");
-    assert_true(coord_merge_is_time(&events, text, 0));
-    assert_false(coord_merge_is_time(&events, text, 1));
-    assert_false(coord_merge_is_time(&events, numbered, 0));
-    assert_false(coord_merge_is_time(&any, text, 0));
-    assert_true(coord_merge_is_time(&any, time, 5));
-    assert_true(coord_merge_orders_lines(&events, time, 9));
-    assert_true(coord_merge_orders_lines(&any, time, 0));
-    assert_false(coord_merge_orders_lines(&any, time, 1));
-    assert_true(coord_merge_orders_lines(&any, object("{\"type\":\"STRING\",\"order\":\"ASCENDING\"}"), 4));
-    assert_false(coord_merge_orders_lines(&any, object("{\"type\":\"TIMESTAMP\",\"order\":\"DESCENDING\"}"), 0));
+    assert_true(coord_merge_is_time(EVENTS, text, 0));
+    assert_false(coord_merge_is_time(EVENTS, text, 1));
+    assert_false(coord_merge_is_time(EVENTS, numbered, 0));
+    assert_false(coord_merge_is_time("any", text, 0));
+    assert_true(coord_merge_is_time("any", time, 5));
+    assert_true(coord_merge_orders_lines(EVENTS, time, 9));
+    assert_true(coord_merge_orders_lines("any", time, 0));
+    assert_false(coord_merge_orders_lines("any", time, 1));
+    assert_true(coord_merge_orders_lines("any", object("{\"type\":\"STRING\",\"order\":\"ASCENDING\"}"), 4));
+    assert_false(coord_merge_orders_lines("any", object("{\"type\":\"TIMESTAMP\",\"order\":\"DESCENDING\"}"), 0));
 }
 
 static void test_series(void **state)
 {
-    struct coord_call any = of("any"), histogram = of(HISTOGRAM);
     struct slice bare = object("{\"seriesName\":\"Total\"}"), sum = object("{\"merge\":\"SUM\"}"),
                  cloud = object("{\"style\":{\"values\":{\"series-type\":\"scatter\"}}}"),
                  level = object("{\"merge\":\"LEVEL\",\"style\":{\"values\":{\"series-type\":\"scatter\"}}}");
-    assert_int_equal(coord_merge_of_series(&any, sum), TSP_SUM);
-    assert_int_equal(coord_merge_of_series(&any, bare), TSP_LEVEL);
-    assert_int_equal(coord_merge_of_series(&histogram, bare), TSP_SUM);
-    assert_int_equal(coord_merge_of_series(&any, cloud), TSP_CONCATENATE);
-    assert_int_equal(coord_merge_of_series(&any, level), TSP_LEVEL);
+    assert_int_equal(coord_merge_of_series("any", sum), TSP_SUM);
+    assert_int_equal(coord_merge_of_series("any", bare), TSP_LEVEL);
+    assert_int_equal(coord_merge_of_series(HISTOGRAM, bare), TSP_SUM);
+    assert_int_equal(coord_merge_of_series("any", cloud), TSP_CONCATENATE);
+    assert_int_equal(coord_merge_of_series("any", level), TSP_LEVEL);
 }
 
 static void test_lines_of_the_whole(void **state)
 {
-    struct coord_call any = of("any"), histogram = of(HISTOGRAM), density = of(DENSITY ":lttng.analysis.irq");
-    const struct merge_total *w = coord_merge_total_of(&histogram);
+    const struct merge_total *w = coord_merge_total_of(HISTOGRAM);
     struct slice stated = object("{\"labels\":[\"?\"],\"key\":\"lost\",\"merge\":\"SUM\"}"),
                  apart = object("{\"labels\":[\"Lost\"],\"key\":\"lost\"}"), bare = object("{\"labels\":[\"?\"]}");
-    assert_null(coord_merge_total_of(&any));
-    assert_true(coord_merge_total_of(&density)->family);
+    assert_null(coord_merge_total_of("any"));
+    assert_true(coord_merge_total_of(DENSITY ":lttng.analysis.irq")->family);
     assert_int_equal(coord_merge_total_line(w, stated, 0), 1);
     assert_int_equal(coord_merge_total_line(w, apart, 1), -1);
     assert_int_equal(coord_merge_total_line(w, bare, 0), 0);

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coord/gather.h"
 #include "coord/table.h"
+#include "coord/times.h"
 
 enum { MOST_TRAILS = 20000, MOST_IDS = 64 };
 
@@ -62,15 +64,15 @@ static bool are_related(const struct node *a, const struct node *b)
 static struct trails trails_for(struct merged_table *t, size_t member, const struct chosen_line *lines, size_t n)
 {
     struct coord_call *c = t->call;
-    struct trails a = {json_array(), json_array(), arena_new(c->q->arena, size_t, n + 1), 0};
-    const struct node *to = c->members[member];
+    struct trails a = {json_array(), json_array(), arena_new(c->arena, size_t, n + 1), 0};
+    const struct node *to = c->request.members[member];
     for (size_t i = 0; i < n && a.n < MOST_TRAILS; i++) {
         struct slice trail = lines[i].member != member ? trail_of(t, &lines[i]) : (struct slice){0};
-        const struct node *from = c->members[lines[i].member];
+        const struct node *from = c->request.members[lines[i].member];
         int64_t at = lines[i].line->begin;
         if (!trail.at)
             continue;
-        json_array_append_new(a.trails, json_string(slice_string(trail, c->q->arena)));
+        json_array_append_new(a.trails, json_string(slice_string(trail, c->arena)));
         json_array_append_new(
             a.times, are_related(from, to) ? json_integer(coord_time_asked_from(to, at)) : json_null());
         a.of[a.n++] = i;
@@ -90,7 +92,7 @@ static const char *trails_body(struct merged_table *t, size_t member, const stru
     json_object_set(p, "requested_trails", a->trails);
     json_object_set(p, "requested_times", a->times);
     json_object_set_new(body, "parameters", p);
-    return coord_body_text(t->call->q->arena, body);
+    return coord_body_text(t->call->arena, body);
 }
 
 /* ---- answers ---- */
@@ -101,7 +103,7 @@ static void take(struct merged_table *t, struct backfill *f, size_t member, cons
     struct slice_walk w = slice_items(slice_get(model, "columnIds"));
     struct slice item;
     int64_t index;
-    f->ids[member] = arena_new(t->call->q->arena, int64_t, MOST_IDS);
+    f->ids[member] = arena_new(t->call->arena, int64_t, MOST_IDS);
     while (
         f->n_ids[member] < MOST_IDS && slice_next(&w, &item) && slice_integer(item, &f->ids[member][f->n_ids[member]]))
         f->n_ids[member]++;
@@ -115,19 +117,19 @@ static void take(struct merged_table *t, struct backfill *f, size_t member, cons
 bool coord_backfill_ask(struct merged_table *t, const struct chosen_line *lines, size_t n, struct backfill *f)
 {
     struct coord_call *c = t->call;
-    struct trails *asking = arena_new(c->q->arena, struct trails, t->n + 1);
-    struct coord_answer **part = arena_new(c->q->arena, struct coord_answer *, t->n + 1);
-    f->of = arena_new(c->q->arena, struct fill, n + 1);
-    f->ids = arena_new(c->q->arena, int64_t *, t->n + 1);
-    f->n_ids = arena_new(c->q->arena, size_t, t->n + 1);
+    struct trails *asking = arena_new(c->arena, struct trails, t->n + 1);
+    struct coord_answer **part = arena_new(c->arena, struct coord_answer *, t->n + 1);
+    f->of = arena_new(c->arena, struct fill, n + 1);
+    f->ids = arena_new(c->arena, int64_t *, t->n + 1);
+    f->n_ids = arena_new(c->arena, size_t, t->n + 1);
     coord_gather_begin(&f->gather, c, t->n);
     for (size_t i = 0; i < t->n; i++) {
         if (t->columns->of[i].trail < 0)
             continue; /* server has no trails */
         asking[i] = trails_for(t, i, lines, n);
         if (asking[i].n)
-            part[i] = coord_gather_ask(
-                &f->gather, c->members[i], "POST", coord_path_asked(c), trails_body(t, i, &asking[i]));
+            part[i] = coord_gather_ask(&f->gather, c->request.members[i], "POST", coord_path_asked(&c->request),
+                trails_body(t, i, &asking[i]));
         json_decref(asking[i].trails);
         json_decref(asking[i].times);
     }

@@ -79,7 +79,7 @@ static void put(struct json *j, const char *uuid, json_t *b)
 /* Returns the key in lower case. */
 static const char *key_of(struct coord_call *c, size_t arg)
 {
-    char *key = arena_strdup(c->q->arena, c->arg[arg]);
+    char *key = arena_strdup(c->arena, c->request.arg[arg]);
     for (char *p = key; *p; p++)
         *p |= *p >= 'A' && *p <= 'Z' ? 0x20 : 0;
     return key;
@@ -108,8 +108,9 @@ void coord_bookmarks_list(struct coord_call *c)
 /* Returns NULL, or the error in the request's bookmark. */
 static const char *wrong_bookmark(struct coord_call *c)
 {
-    json_t *name = json_object_get(c->parameters, "name"), *start = json_object_get(c->parameters, "start"),
-           *end = json_object_get(c->parameters, "end");
+    json_t *name = json_object_get(c->request.parameters, "name"),
+           *start = json_object_get(c->request.parameters, "start"),
+           *end = json_object_get(c->request.parameters, "end");
     if (!name || !start || !end)
         return !name ? "Missing query parameters: name"
             : !start ? "Missing query parameters: start"
@@ -126,7 +127,7 @@ static json_t *from_request(struct coord_call *c)
     json_t *b = json_object();
     static const char *const keys[] = {"name", "start", "end"};
     for (int i = 0; i < 3; i++)
-        json_object_set_new(b, keys[i], json_deep_copy(json_object_get(c->parameters, keys[i])));
+        json_object_set_new(b, keys[i], json_deep_copy(json_object_get(c->request.parameters, keys[i])));
     return b;
 }
 

@@ -5,7 +5,11 @@
 
 #include <string.h>
 
+#include "coord/entries.h"
+#include "coord/gather.h"
+#include "coord/question.h"
 #include "coord/rotation.h"
+#include "coord/tree.h"
 
 static const char output[] = COMPARISON_OUTPUT;
 static const char *const names[] = {"a", "b"};
@@ -30,13 +34,13 @@ struct side {
 /* Finds the owner of a side's entry. Replaces the call's members by those of the side meanwhile. */
 static struct node *entry_of(struct coord_call *c, const struct side *s, int64_t *own)
 {
-    struct node **members = c->members;
-    size_t n = c->n_members;
-    c->members = s->members;
-    c->n_members = s->n_members;
+    struct node **members = c->request.members;
+    size_t n = c->request.n_members;
+    c->request.members = s->members;
+    c->request.n_members = s->n_members;
     struct node *owner = coord_question_owner(c, s->asked, own);
-    c->members = members;
-    c->n_members = n;
+    c->request.members = members;
+    c->request.n_members = n;
     return owner;
 }
 
@@ -62,13 +66,13 @@ static const char *body_alone(struct coord_call *c, const struct side *s, const 
     json_object_set_new(p, s->name == names[0] ? names[1] : names[0], none);
     json_object_set_new(p, s->name, question_for(c, s, n));
     json_object_set_new(body, "parameters", p);
-    return coord_body_text(c->q->arena, body);
+    return coord_body_text(c->arena, body);
 }
 
 static const char *tree_path(struct coord_call *c)
 {
     return arena_printf(
-        c->q->arena, "/experiments/%s/outputs/data/%s/tree", coord_path_part(c->q->arena, c->arg[0]), output);
+        c->arena, "/experiments/%s/outputs/data/%s/tree", coord_path_part(c->arena, c->request.arg[0]), output);
 }
 
 /* ---- owners ---- */
@@ -76,19 +80,19 @@ static const char *tree_path(struct coord_call *c)
 /* Sets a side, with what is known without a question. */
 static void take_side(struct coord_call *c, struct side *s, json_t *asked)
 {
-    struct node **members = c->members;
-    size_t n = c->n_members;
+    struct node **members = c->request.members;
+    size_t n = c->request.n_members;
     int64_t begin, own;
     s->asked = asked;
     s->is_given = json_is_array(json_object_get(asked, "parts"));
-    c->members = arena_new(c->q->arena, struct node *, n + 1);
-    memcpy(c->members, members, n * sizeof *members);
+    c->request.members = arena_new(c->arena, struct node *, n + 1);
+    memcpy(c->request.members, members, n * sizeof *members);
     if (coord_integer(json_object_get(asked, "begin"), &begin))
         coord_rotations_keep(c, begin);
-    s->members = c->members;
-    s->n_members = c->n_members;
-    c->members = members;
-    c->n_members = n;
+    s->members = c->request.members;
+    s->n_members = c->request.n_members;
+    c->request.members = members;
+    c->request.n_members = n;
     if (!s->is_given)
         s->owner = s->n_members == 1 ? s->members[0] : entry_of(c, s, &own);
 }
@@ -99,10 +103,10 @@ static const struct side *first_asked(const struct side both[SIDES])
 }
 
 /* Asks for the paths, except that of a known host. */
-static bool ask_sides(struct coord_gather *f, struct coord_call *c, struct side both[SIDES])
+static bool ask_sides(struct coord_answers *f, struct coord_call *c, struct side both[SIDES])
 {
     const struct node *host = first_asked(both)->owner;
-    coord_gather_begin(f, c, SIDES * (c->n_members + 1));
+    coord_gather_begin(f, c, SIDES * (c->request.n_members + 1));
     for (size_t i = 0; i < SIDES; i++) {
         struct side *s = &both[i];
         s->first = f->n;
@@ -151,7 +155,7 @@ static bool tells_parts(const struct coord_answer *p, const char *side)
     return true;
 }
 
-static bool is_good(struct coord_gather *f, struct coord_answer *p, const char *side)
+static bool is_good(struct coord_answers *f, struct coord_answer *p, const char *side)
 {
     if (p->fate != COORD_GOOD || has_status(p, "FAILED"))
         return false;
@@ -167,36 +171,36 @@ static bool knows_better(const struct coord_answer *p)
 {
     enum tsp_code code = coord_code(p->root);
     if (p->fate == COORD_REFUSED)
-        return p->fetch.status == 404 || p->fetch.status == 405;
+        return p->http_status == 404 || p->http_status == 405;
     return p->fate == COORD_GOOD && (code == TSP_CODE_INVALID_QUERY || code == TSP_CODE_AMBIGUOUS_THREAD);
 }
 
-static void note_refusal(struct coord_gather *f, struct coord_answer *p)
+static void note_refusal(struct coord_answers *f, struct coord_answer *p)
 {
-    struct arena *a = f->call->q->arena;
+    struct arena *a = f->call->arena;
     const char *message = slice_string(slice_get(p->root, "statusMessage"), a),
                *title = slice_string(slice_get(p->root, "title"), a);
-    size_t before = f->call->missing.n;
+    size_t before = f->call->outcome.missing.n;
     if (p->fate == COORD_GOOD)
-        coord_note_reported(f->call, p->node, p->root); /* missing sources behind a coordinator */
-    if (p->fate == COORD_GOOD && f->call->missing.n == before)
+        coord_note_reported(&f->call->outcome, p->node, p->root); /* missing sources behind a coordinator */
+    if (p->fate == COORD_GOOD && f->call->outcome.missing.n == before)
         coord_answer_spoil(f, p, message ? message : "failed");
-    else if (p->fate == COORD_REFUSED && p->fetch.status != 404 && p->fetch.status != 405)
-        coord_note_missing(f->call, p->node, title ? title : arena_printf(a, "status %d", p->fetch.status));
+    else if (p->fate == COORD_REFUSED && p->http_status != 404 && p->http_status != 405)
+        coord_note_missing(&f->call->outcome, p->node, title ? title : arena_printf(a, "status %d", p->http_status));
 }
 
 /* Notes the refusals when no server reports the path. Servers that cannot answer may be those that know the thread;
  * then the other servers, which do not know it, are not missing. */
-static void note_refusals(struct coord_gather *f, struct side *s)
+static void note_refusals(struct coord_answers *f, struct side *s)
 {
     s->is_refused = true;
     for (size_t i = s->first; i < s->first + s->n; i++)
-        s->is_refused &= knows_better(&f->parts[i]);
+        s->is_refused &= knows_better(&f->v[i]);
     if (s->is_refused)
-        f->call->code = TSP_CODE_INVALID_QUERY;
+        f->call->outcome.code = TSP_CODE_INVALID_QUERY;
     for (size_t i = s->first; i < s->first + s->n; i++)
-        if (s->is_refused || !knows_better(&f->parts[i]))
-            note_refusal(f, &f->parts[i]);
+        if (s->is_refused || !knows_better(&f->v[i]))
+            note_refusal(f, &f->v[i]);
 }
 
 /* Returns how many threads of several machines the server may mean: 2 if it has several of them. A failure without a
@@ -213,20 +217,20 @@ static size_t threads_meant(const struct coord_answer *p, bool again)
 
 static const char *message_of(struct coord_call *c, const struct coord_answer *p)
 {
-    return p ? slice_string(slice_get(p->root, "statusMessage"), c->q->arena) : NULL;
+    return p ? slice_string(slice_get(p->root, "statusMessage"), c->arena) : NULL;
 }
 
 /* Returns why the thread is ambiguous; NULL: it is not. If only one server is concerned, its own message explains how
  * to name one. */
-static const char *several_meant(const struct coord_gather *f, const struct side *s)
+static const char *several_meant(const struct coord_answers *f, const struct side *s)
 {
-    struct arena *a = f->call->q->arena;
+    struct arena *a = f->call->arena;
     const char *all = NULL, *said = NULL;
     const struct coord_virtual_node *group = NULL;
     size_t n = 0, servers = 0;
     bool names_host = coord_question_names_host(s->asked);
     for (size_t i = s->first; i < s->first + s->n; i++) {
-        const struct coord_answer *p = &f->parts[i];
+        const struct coord_answer *p = &f->v[i];
         bool again = group && group == p->node->rotation;
         if (!threads_meant(p, false))
             continue;
@@ -248,18 +252,18 @@ static const char *several_meant(const struct coord_gather *f, const struct side
 }
 
 /* Returns NULL, or why the path is unavailable; missing sources are noted then. */
-static const char *settle_side(struct coord_gather *f, struct side *s)
+static const char *settle_side(struct coord_answers *f, struct side *s)
 {
-    struct arena *a = f->call->q->arena;
+    struct arena *a = f->call->arena;
     for (size_t i = s->first; i < s->first + s->n; i++) {
-        struct coord_answer *p = &f->parts[i];
+        struct coord_answer *p = &f->v[i];
         if (is_good(f, p, s->name) && (!s->answer || (is_awaited(s->answer) && !is_awaited(p))))
             s->answer = p;
     }
     const char *several = several_meant(f, s);
     if (several) {
         s->is_refused = true;
-        f->call->code = TSP_CODE_AMBIGUOUS_THREAD;
+        f->call->outcome.code = TSP_CODE_AMBIGUOUS_THREAD;
         return several;
     }
     if (s->answer)
@@ -270,7 +274,7 @@ static const char *settle_side(struct coord_gather *f, struct side *s)
 }
 
 /* Sets the owners. False: the client is gone. */
-static bool find_owners(struct coord_gather *f, struct coord_call *c, struct side both[SIDES], const char **wrong)
+static bool find_owners(struct coord_answers *f, struct coord_call *c, struct side both[SIDES], const char **wrong)
 {
     bool there = ask_sides(f, c, both);
     *wrong = NULL;
@@ -304,12 +308,12 @@ static const char *body_of_both(struct coord_call *c, const struct side both[SID
         const struct side *s = &both[i];
         text_printf(&t, "%s\"%s\":", i ? "," : "", s->name);
         if (s->is_given || s->owner == host)
-            text_puts(&t, coord_body_text(c->q->arena, s->is_given ? json_incref(s->asked) : question_for(c, s, host)));
+            text_puts(&t, coord_body_text(c->arena, s->is_given ? json_incref(s->asked) : question_for(c, s, host)));
         else
             put_parts(&t, s->answer);
     }
     TEXT_PUT(&t, "}}");
-    const char *body = arena_strndup(c->q->arena, t.v, t.n);
+    const char *body = arena_strndup(c->arena, t.v, t.n);
     text_fini(&t);
     return body;
 }
@@ -318,9 +322,9 @@ static const char *body_of_both(struct coord_call *c, const struct side both[SID
  * too. */
 static void note_local(struct coord_call *c, const struct side both[SIDES], const struct node *host)
 {
-    struct arena *a = c->q->arena;
-    const char *reported = c->message; /* message of the host */
-    const bool is_marked = c->code == TSP_CODE_LOCAL_PATH;
+    struct arena *a = c->arena;
+    const char *reported = c->outcome.message; /* message of the host */
+    const bool is_marked = c->outcome.code == TSP_CODE_LOCAL_PATH;
     for (size_t i = 0; i < SIDES; i++) {
         const struct side *s = &both[i];
         const char *its = s->owner == host ? reported : message_of(c, s->answer); /* coordinators add it themselves */
@@ -328,8 +332,8 @@ static void note_local(struct coord_call *c, const struct side both[SIDES], cons
             continue;
         if (s->owner == host || !its || coord_code(s->answer->root) != TSP_CODE_LOCAL_PATH)
             its = arena_printf(a, "%s: as %s alone tells it", s->name, s->owner->is->name);
-        c->message = c->message ? arena_printf(a, "%s; %s", c->message, its) : its;
-        c->code = TSP_CODE_LOCAL_PATH;
+        c->outcome.message = c->outcome.message ? arena_printf(a, "%s; %s", c->outcome.message, its) : its;
+        c->outcome.code = TSP_CODE_LOCAL_PATH;
     }
 }
 
@@ -340,14 +344,14 @@ static void note_transferred(struct coord_call *c, const struct side both[SIDES]
         const struct side *s = &both[i];
         if (s->is_given || s->owner == host)
             continue;
-        c->complete += coord_note_reported(c, s->owner, s->answer->root);
-        if (has_status(s->answer, "RUNNING") && c->verdict != COORD_RUNNING) {
-            c->verdict = COORD_RUNNING;
-            c->message = message_of(c, s->answer);
-            c->code = coord_code(s->answer->root);
+        c->outcome.complete += coord_note_reported(&c->outcome, s->owner, s->answer->root);
+        if (has_status(s->answer, "RUNNING") && c->outcome.status != COORD_RUNNING) {
+            c->outcome.status = COORD_RUNNING;
+            c->outcome.message = message_of(c, s->answer);
+            c->outcome.code = coord_code(s->answer->root);
         }
     }
-    if (c->several && c->verdict == COORD_COMPLETED)
+    if (c->request.several && c->outcome.status == COORD_COMPLETED)
         note_local(c, both, host);
 }
 
@@ -364,10 +368,10 @@ static const char *awaited(struct coord_call *c, const struct side both[SIDES])
 
 static void compare(struct coord_call *c, const struct side both[SIDES])
 {
-    struct coord_gather f;
+    struct coord_answers f;
     struct node *host = first_asked(both)->owner;
     const char *not_yet = awaited(c, both);
-    c->missing.n = 0; /* servers need not know the threads */
+    c->outcome.missing.n = 0; /* servers need not know the threads */
     if (not_yet) {
         coord_envelope_send_null(c, COORD_RUNNING, not_yet);
         return;
@@ -400,66 +404,66 @@ static const char *server_of(json_t *parameters, size_t side)
 /* Sets the sides of a stored comparison. The other side's owner is stored by its name. */
 static void take_kept(struct coord_call *c, struct side both[SIDES], struct node *keeper, json_t *parameters)
 {
-    json_object_set_new(c->body, "kept", parameters);
+    json_object_set_new(c->request.body, "kept", parameters);
     for (size_t i = 0; i < SIDES; i++) {
         const char *server = server_of(parameters, i);
         both[i].asked = json_object_get(parameters, names[i]);
         both[i].is_own = true;
-        both[i].members = c->members;
-        both[i].n_members = c->n_members;
+        both[i].members = c->request.members;
+        both[i].n_members = c->request.n_members;
         both[i].owner = server ? NULL : keeper;
-        for (size_t k = 0; server && k < c->n_members; k++)
-            if (!strcmp(c->members[k]->is->name, server))
-                both[i].owner = c->members[k];
+        for (size_t k = 0; server && k < c->request.n_members; k++)
+            if (!strcmp(c->request.members[k]->is->name, server))
+                both[i].owner = c->request.members[k];
     }
 }
 
 /* Returns whether the comparison is of two servers, and sets its sides then. */
 static bool find_kept(struct coord_call *c, struct side both[SIDES])
 {
-    struct coord_gather f;
-    struct arena *a = c->q->arena;
+    struct coord_answers f;
+    struct arena *a = c->arena;
     const char *at = arena_printf(
-        a, "/experiments/%s/outputs/%s", coord_path_part(a, c->arg[0]), coord_path_part(a, c->arg[1]));
+        a, "/experiments/%s/outputs/%s", coord_path_part(a, c->request.arg[0]), coord_path_part(a, c->request.arg[1]));
     bool found = false;
-    coord_gather_begin(&f, c, c->n_members);
-    for (size_t i = 0; i < c->n_members; i++)
-        coord_gather_ask(&f, c->members[i], "GET", at, NULL);
+    coord_gather_begin(&f, c, c->request.n_members);
+    for (size_t i = 0; i < c->request.n_members; i++)
+        coord_gather_ask(&f, c->request.members[i], "GET", at, NULL);
     if (coord_gather_wait(&f))
         for (size_t i = 0; i < f.n && !found; i++) {
-            json_t *p = f.parts[i].fate == COORD_GOOD ? parameters_of(f.parts[i].root) : NULL;
+            json_t *p = f.v[i].fate == COORD_GOOD ? parameters_of(f.v[i].root) : NULL;
             found = !server_of(p, 0) != !server_of(p, 1);
             if (found)
-                take_kept(c, both, f.parts[i].node, p);
+                take_kept(c, both, f.v[i].node, p);
             else
                 json_decref(p);
         }
     coord_gather_end(&f);
-    c->missing.n = 0;
+    c->outcome.missing.n = 0;
     return found;
 }
 
 bool coord_comparison_tree(struct coord_call *c)
 {
-    struct coord_gather f;
+    struct coord_answers f;
     struct side both[SIDES] = {{.name = names[0]}, {.name = names[1]}};
     const size_t length = sizeof output - 1;
     const char *wrong;
-    if (!strstr(c->q->path, "/outputs/data/"))
+    if (!strstr(c->request.path, "/outputs/data/"))
         return false;
-    if (!strncmp(c->arg[1], output, length) && c->arg[1][length] == ':' && c->several) {
+    if (!strncmp(c->request.arg[1], output, length) && c->request.arg[1][length] == ':' && c->request.several) {
         if (!find_kept(c, both))
             return false;
     } else if (!coord_comparison_is_asked(c)) {
         return false;
     } else {
         for (size_t i = 0; i < SIDES; i++)
-            take_side(c, &both[i], json_object_get(c->parameters, names[i]));
+            take_side(c, &both[i], json_object_get(c->request.parameters, names[i]));
     }
     for (size_t i = 0; i < SIDES; i++)
         if (both[i].is_own && !both[i].owner) {
             coord_envelope_send_null(c, COORD_FAILED,
-                arena_printf(c->q->arena, "%s is a thread of server %s, which is none of the servers", names[i],
+                arena_printf(c->arena, "%s is a thread of server %s, which is none of the servers", names[i],
                     coord_text(both[i].asked, "server")));
             return true;
         }
@@ -477,10 +481,10 @@ bool coord_comparison_tree(struct coord_call *c)
 
 bool coord_comparison_is_asked(const struct coord_call *c)
 {
-    bool is = !strcmp(c->arg[1], output);
+    bool is = !strcmp(c->request.arg[1], output);
     size_t reported = 0;
     for (size_t i = 0; i < SIDES; i++) {
-        json_t *side = json_object_get(c->parameters, names[i]);
+        json_t *side = json_object_get(c->request.parameters, names[i]);
         is &= json_is_object(side);
         reported += json_is_array(json_object_get(side, "parts"));
     }
@@ -490,7 +494,7 @@ bool coord_comparison_is_asked(const struct coord_call *c)
 /* Returns the body for the host. If both paths are its own, their questions have no server. */
 static const char *derivation_of_both(struct coord_call *c, const struct side both[SIDES], const struct node *host)
 {
-    json_t *body = json_deep_copy(c->body), *p = json_object_get(body, "parameters");
+    json_t *body = json_deep_copy(c->request.body), *p = json_object_get(body, "parameters");
     for (size_t i = 0; i < SIDES; i++) {
         if (both[i].is_given)
             continue;
@@ -499,23 +503,23 @@ static const char *derivation_of_both(struct coord_call *c, const struct side bo
             json_object_set_new(q, "server", json_string(both[i].owner->is->name));
         json_object_set_new(p, names[i], q);
     }
-    return coord_body_text(c->q->arena, body);
+    return coord_body_text(c->arena, body);
 }
 
 struct node *coord_comparison_derived(struct coord_call *c, const char **body)
 {
-    struct coord_gather f;
+    struct coord_answers f;
     struct side both[SIDES] = {{.name = names[0]}, {.name = names[1]}};
     struct node *host = NULL;
     const char *wrong;
     for (size_t i = 0; i < SIDES; i++) {
-        take_side(c, &both[i], json_object_get(c->parameters, names[i]));
-        both[i].is_given |= server_of(c->parameters, i) && !(i && both[0].is_given);
+        take_side(c, &both[i], json_object_get(c->request.parameters, names[i]));
+        both[i].is_given |= server_of(c->request.parameters, i) && !(i && both[0].is_given);
     }
     if (find_owners(&f, c, both, &wrong)) {
         if (wrong)
-            coord_refuse(
-                c, both[0].is_refused || both[1].is_refused ? 400 : 503, c->code, wrong, coord_missing_text(c, NULL));
+            coord_refuse(c, both[0].is_refused || both[1].is_refused ? 400 : 503, c->outcome.code, wrong,
+                coord_missing_text(&c->outcome, NULL));
         else if ((wrong = awaited(c, both)))
             coord_error(c, 503, wrong, "ask again");
         else
@@ -524,7 +528,7 @@ struct node *coord_comparison_derived(struct coord_call *c, const char **body)
     coord_gather_end(&f);
     if (host)
         *body = derivation_of_both(c, both, host);
-    c->missing.n = 0;
+    c->outcome.missing.n = 0;
     return host;
 }
 
@@ -534,7 +538,7 @@ const char *coord_comparison_servers(const struct coord_call *c, const struct no
     const char *said = NULL, *of[SIDES] = {server_of(p, 0), server_of(p, 1)};
     if (!of[0] != !of[1])
         said = arena_printf(
-            c->q->arena, "a as %s, b as %s", of[0] ? of[0] : keeper->is->name, of[1] ? of[1] : keeper->is->name);
+            c->arena, "a as %s, b as %s", of[0] ? of[0] : keeper->is->name, of[1] ? of[1] : keeper->is->name);
     json_decref(p);
     return said;
 }

@@ -17,9 +17,4 @@ struct node *coord_comparison_derived(struct coord_call *, const char **body);
 /* Returns the servers of a derived comparison's paths, "a as web, b as db"; NULL: one server. */
 const char *coord_comparison_servers(const struct coord_call *, const struct node *keeper, struct slice derived);
 
-/* outputs.c: returns the owner of the entry that a question names; NULL: none known. */
-struct node *coord_question_owner(struct coord_call *, json_t *question, int64_t *own);
-/* Returns whether the question names the thread's host. Without it, a number may fit threads of several machines. */
-bool coord_question_names_host(json_t *question);
-
 #endif

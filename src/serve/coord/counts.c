@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "base/figures.h"
+#include "coord/entries.h"
+#include "coord/gather.h"
 #include "coord/merge.h"
 #include "coord/numbering.h"
+#include "coord/question.h"
 #include "coord/table.h"
 #include "coord/totals.h"
 
@@ -102,15 +105,15 @@ static void put_series(struct json *j, const struct bars *b)
 }
 
 /* Sends the sums; other members of the model are those of the first server. */
-static void send(struct coord_gather *f, const struct bars *b)
+static void send(struct coord_answers *f, const struct bars *b)
 {
     struct coord_call *c = f->call;
     struct text t = {.fd = -1};
     struct json j = coord_envelope_begin(c, &t);
     size_t i = 0;
-    while (i + 1 < f->n && !f->parts[i].model.at)
+    while (i + 1 < f->n && !f->v[i].model.at)
         i++;
-    struct slice_walk w = slice_members(f->parts[i].model);
+    struct slice_walk w = slice_members(f->v[i].model);
     json_begin_object(&j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
         slice_put_key(&j, key);
@@ -134,17 +137,17 @@ static bool find_entries(struct coord_call *c, const struct slice *trees, json_t
     json_t *kept = json_array(), *item; /* freed with the body */
     bool wanted = false;
     size_t k;
-    json_object_set_new(c->body, "by server", kept);
-    for (size_t i = 0; i < c->n_members; i++) {
+    json_object_set_new(c->request.body, "by server", kept);
+    for (size_t i = 0; i < c->request.n_members; i++) {
         int64_t own;
         items[i] = json_array();
         json_array_append_new(kept, items[i]);
         if (!trees[i].at || !slice_integer(slice_get(counting_entry(trees[i]), "id"), &own))
             continue;
         json_array_append_new(items[i], json_integer(own));
-        int64_t known = coord_id(c, c->members[i], own);
+        int64_t known = coord_id(c, c->request.members[i], own);
         *id = *id < 0 ? known : *id;
-        json_array_foreach (json_object_get(c->parameters, "requested_items"), k, item)
+        json_array_foreach (json_object_get(c->request.parameters, "requested_items"), k, item)
             wanted |= json_is_integer(item) && json_integer_value(item) == known;
     }
     return wanted;
@@ -152,26 +155,26 @@ static bool find_entries(struct coord_call *c, const struct slice *trees, json_t
 
 static void ask_and_send(struct coord_call *c, json_t **items, struct bars *b)
 {
-    struct coord_gather f;
+    struct coord_answers f;
     bool some = false;
-    coord_gather_begin(&f, c, c->n_members);
-    for (size_t i = 0; i < c->n_members; i++)
-        coord_gather_ask(&f, c->members[i], "POST", coord_path_asked(c),
-            coord_body_with(c, c->members[i], "requested_items", items[i], NULL, NULL));
+    coord_gather_begin(&f, c, c->request.n_members);
+    for (size_t i = 0; i < c->request.n_members; i++)
+        coord_gather_ask(&f, c->request.members[i], "POST", coord_path_asked(&c->request),
+            coord_body_with(c, c->request.members[i], "requested_items", items[i], NULL, NULL));
     if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
         for (size_t i = 0; i < f.n; i++) {
-            struct slice_walk w = slice_items(slice_get(f.parts[i].model, "series"));
+            struct slice_walk w = slice_items(slice_get(f.v[i].model, "series"));
             for (struct slice s; slice_next(&w, &s);) {
                 const char *wrong = take(b, s);
                 if (wrong)
-                    coord_answer_spoil(&f, &f.parts[i], wrong);
+                    coord_answer_spoil(&f, &f.v[i], wrong);
             }
-            some |= f.parts[i].model.at != NULL;
+            some |= f.v[i].model.at != NULL;
         }
         if (some)
             send(&f, b);
         else
-            coord_envelope_send_null(c, c->verdict, c->message);
+            coord_envelope_send_null(c, c->outcome.status, c->outcome.message);
     }
     coord_gather_end(&f);
 }
@@ -179,13 +182,13 @@ static void ask_and_send(struct coord_call *c, json_t **items, struct bars *b)
 bool coord_counts_answer(struct coord_call *c)
 {
     struct bars b = {.id = -1};
-    if (!strstr(c->q->path, "/genericXY/"))
+    if (!strstr(c->request.path, "/genericXY/"))
         return false;
     const struct slice *trees = coord_member_trees(c);
-    json_t **items = arena_new(c->q->arena, json_t *, c->n_members + 1);
-    if (!trees || !coord_counts_are_stated(trees, c->n_members) || !find_entries(c, trees, items, &b.id))
+    json_t **items = arena_new(c->arena, json_t *, c->request.n_members + 1);
+    if (!trees || !coord_counts_are_stated(trees, c->request.n_members) || !find_entries(c, trees, items, &b.id))
         return false;
-    c->missing.n = 0; /* the new question reports missing sources itself */
+    c->outcome.missing.n = 0; /* the new question reports missing sources itself */
     ask_and_send(c, items, &b);
     return true;
 }

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "coord/experiments.h"
+#include "coord/question.h"
 #include "coord/times.h"
 #include "tsp/answer.h"
 
@@ -13,12 +14,12 @@ enum { MAX_TRACES = 10000 };
 /* Returns the requested uuids; NULL: the list is invalid. */
 static const char **trace_list(struct coord_call *c, size_t *n)
 {
-    json_t *list = json_object_get(c->parameters, "traces"), *item;
+    json_t *list = json_object_get(c->request.parameters, "traces"), *item;
     size_t i;
     *n = json_array_size(list);
     if (!json_is_array(list) || !*n || *n > MAX_TRACES)
         return NULL;
-    const char **out = arena_new(c->q->arena, const char *, *n);
+    const char **out = arena_new(c->arena, const char *, *n);
     json_array_foreach (list, i, item)
         if (!(out[i] = json_string_value(item)))
             return NULL;
@@ -47,7 +48,7 @@ static void conflict(struct coord_call *c, const struct joined_experiment *x)
     json_kv_string(&j, "code", tsp_code_name(TSP_CODE_CONFLICT));
     if (x) {
         json_key(&j, "experiment");
-        coord_experiment_put(c, &j, x);
+        coord_merge_experiment(c, &j, x);
     }
     json_end_object(&j);
     coord_reply(c, 409, &t);
@@ -66,7 +67,7 @@ static bool has_wanted(
     VEC(const char *) has = {0}, wanted = {0};
     struct slice_walk w = slice_items(slice_get(its, "traces"));
     for (struct slice trace; its.at && slice_next(&w, &trace);) {
-        const char *uuid = slice_string(slice_get(trace, "UUID"), c->q->arena);
+        const char *uuid = slice_string(slice_get(trace, "UUID"), c->arena);
         vec_push(&has, uuid ? uuid : "");
     }
     for (size_t i = 0; i < n; i++)
@@ -110,13 +111,13 @@ static uint64_t hash_of(const struct own_trace *owners, size_t n)
 /* Returns whether the experiment of a server that answers differs. A server without the experiment does not differ if
  * the experiment was created of the same traces before. That server was away then, or has lost its part; it now gets
  * it. */
-static bool differs_anywhere(struct coord_call *c, const struct coord_gather *f, const struct joined_experiment *x,
+static bool differs_anywhere(struct coord_call *c, const struct coord_answers *f, const struct joined_experiment *x,
     const char *uuid, const struct own_trace *owners, size_t n)
 {
     bool again = coord_experiment_traces(c, uuid) == hash_of(owners, n), differs = false;
     for (size_t k = 0; k < f->n; k++)
-        if (f->parts[k].fate == COORD_GOOD && (x->of[k].at || !again))
-            differs |= !has_wanted(c, owners, n, f->parts[k].node, x->of[k]);
+        if (f->v[k].fate == COORD_GOOD && (x->of[k].at || !again))
+            differs |= !has_wanted(c, owners, n, f->v[k].node, x->of[k]);
     return differs;
 }
 
@@ -124,8 +125,8 @@ static bool differs_anywhere(struct coord_call *c, const struct coord_gather *f,
  * Returns true also if the client is gone: nothing is created then. */
 static bool reply_conflict(struct coord_call *c, const char *name, const struct own_trace *owners, size_t n)
 {
-    struct coord_gather f;
-    struct experiments_all all = {.a = c->q->arena, .servers = c->n_servers};
+    struct coord_answers f;
+    struct experiments_all all = {.a = c->arena, .servers = c->request.n_servers};
     bool differs = false;
     coord_experiments_ask(c, &f);
     bool waits = coord_gather_wait(&f);
@@ -136,40 +137,40 @@ static bool reply_conflict(struct coord_call *c, const char *name, const struct 
         size_t first = 0;
         while (!x->of[first].at)
             first++;
-        const char *its = slice_string(slice_get(x->of[first], "name"), c->q->arena);
+        const char *its = slice_string(slice_get(x->of[first], "name"), c->arena);
         if (!its || strcmp(its, name) != 0)
             continue;
-        differs = differs_anywhere(c, &f, x, slice_string(slice_get(x->of[first], "UUID"), c->q->arena), owners, n);
+        differs = differs_anywhere(c, &f, x, slice_string(slice_get(x->of[first], "UUID"), c->arena), owners, n);
         if (differs)
             conflict(c, x);
     }
     vec_free(&all.v);
     coord_gather_end(&f);
-    c->missing.n = 0;
+    c->outcome.missing.n = 0;
     return differs || !waits;
 }
 
 static void make(struct coord_call *c, const struct own_trace *owners, size_t n)
 {
-    struct coord_gather f;
+    struct coord_answers f;
     const struct coord_answer *differs = NULL;
-    coord_gather_begin(&f, c, c->n_servers);
-    for (size_t i = 0; i < c->n_servers; i++) {
-        json_t *own = own_list(owners, n, c->servers[i]);
+    coord_gather_begin(&f, c, c->request.n_servers);
+    for (size_t i = 0; i < c->request.n_servers; i++) {
+        json_t *own = own_list(owners, n, c->request.servers[i]);
         if (own)
-            coord_gather_ask(&f, c->servers[i], "POST", "/experiments",
-                coord_body_with(c, c->servers[i], "traces", own, NULL, NULL));
+            coord_gather_ask(&f, c->request.servers[i], "POST", "/experiments",
+                coord_body_with(c, c->request.servers[i], "traces", own, NULL, NULL));
         json_decref(own);
     }
     if (coord_gather_wait(&f)) {
         for (size_t i = 0; i < f.n; i++) {
-            const struct coord_answer *p = &f.parts[i];
-            const char *uuid = slice_string(slice_get(p->root, "UUID"), c->q->arena);
+            const struct coord_answer *p = &f.v[i];
+            const char *uuid = slice_string(slice_get(p->root, "UUID"), c->arena);
             if (p->fate == COORD_GOOD && uuid) {
                 coord_node_note_experiment(p->node, uuid, true);
                 coord_experiment_note_traces(c, uuid, hash_of(owners, n));
             }
-            if (p->fate == COORD_REFUSED && p->fetch.status == 409)
+            if (p->fate == COORD_REFUSED && p->http_status == 409)
                 differs = differs ? differs : p;
         }
         struct slice its = slice_get(differs ? differs->root : (struct slice){0}, "experiment");
@@ -184,28 +185,28 @@ static void make(struct coord_call *c, const struct own_trace *owners, size_t n)
 
 void coord_experiments_post(struct coord_call *c)
 {
-    const char *name = coord_text(c->parameters, "name"), *wrong = NULL;
+    const char *name = coord_text(c->request.parameters, "name"), *wrong = NULL;
     size_t n;
     const char **uuids = trace_list(c, &n);
     if (!name || !*name)
-        wrong = json_object_get(c->parameters, "name") ? "Invalid query parameters: name"
-                                                       : "Missing query parameters: name";
+        wrong = json_object_get(c->request.parameters, "name") ? "Invalid query parameters: name"
+                                                               : "Missing query parameters: name";
     else if (!uuids)
-        wrong = json_object_get(c->parameters, "traces") ? "Invalid query parameters: traces"
-                                                         : "Missing query parameters: traces";
+        wrong = json_object_get(c->request.parameters, "traces") ? "Invalid query parameters: traces"
+                                                                 : "Missing query parameters: traces";
     if (wrong) {
         coord_error(c, 400, wrong, NULL);
         return;
     }
-    struct own_trace *owners = arena_new(c->q->arena, struct own_trace, n);
+    struct own_trace *owners = arena_new(c->arena, struct own_trace, n);
     if (!coord_traces_owners(c, uuids, n, owners))
         return;
     for (size_t i = 0; i < n; i++)
         if (!owners[i].node) {
-            coord_error(c, 404, "No such trace", coord_missing_text(c, NULL));
+            coord_error(c, 404, "No such trace", coord_missing_text(&c->outcome, NULL));
             return;
         }
-    c->missing.n = 0; /* servers without these traces are not missing */
+    c->outcome.missing.n = 0; /* servers without these traces are not missing */
     if (!reply_conflict(c, name, owners, n))
         make(c, owners, n);
 }

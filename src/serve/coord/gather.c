@@ -1,62 +1,63 @@
 /* SPDX-License-Identifier: MIT */
-/* Scatter and gather: one question to several servers. */
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "coord/gather.h"
+
 #include <string.h>
 
 #include "base/time.h"
-#include "coord/call.h"
 
 enum { LOOK_NS = 20000000, ANSWER_BYTES = 256 << 20 };
 
-void coord_gather_begin(struct coord_gather *f, struct coord_call *call, size_t most)
+/* Request to one server. settled: its answer is taken. */
+struct sent {
+    struct http_fetch fetch;
+    bool settled;
+};
+struct coord_gather {
+    struct http_gather http;
+    struct sent *sent; /* by answer */
+};
+
+void coord_gather_begin(struct coord_answers *f, struct coord_call *call, size_t most)
 {
-    *f = (struct coord_gather){.call = call, .most = most};
-    f->parts = arena_new(call->q->arena, struct coord_answer, most + 1);
-    http_gather_begin(&f->gather, call->c->client);
+    struct arena *a = call->arena;
+    *f = (struct coord_answers){.call = call, .most = most};
+    f->v = arena_new(a, struct coord_answer, most + 1);
+    f->gather = arena_new(a, struct coord_gather, 1);
+    f->gather->sent = arena_new(a, struct sent, most + 1);
+    http_gather_begin(&f->gather->http, call->c->client);
 }
 
-static void coord_missing(struct coord_gather *f, struct coord_answer *p, const char *why)
+/* Settles a request without an answer. */
+static void miss(struct coord_answers *f, struct coord_answer *p, const char *why)
 {
-    p->settled = true;
-    p->fate = COORD_MISSING;
-    p->root = p->model = (struct slice){0};
-    coord_note_missing(f->call, p->node, why);
-}
-
-bool coord_answer_is_ambiguous(const struct coord_answer *p)
-{
-    return p->fate == COORD_REFUSED && coord_code(p->root) == TSP_CODE_AMBIGUOUS_THREAD;
-}
-
-void coord_answer_spoil(struct coord_gather *f, struct coord_answer *p, const char *why)
-{
-    coord_missing(f, p, why);
+    f->gather->sent[p - f->v].settled = true;
+    coord_answer_spoil(f, p, why);
 }
 
 struct coord_answer *coord_gather_ask(
-    struct coord_gather *f, struct node *n, const char *method, const char *path, const char *json)
+    struct coord_answers *f, struct node *n, const char *method, const char *path, const char *json)
 {
-    struct coord_answer *p = &f->parts[f->n++];
+    struct coord_call *c = f->call;
+    struct http_fetch *t = &f->gather->sent[f->n].fetch;
+    struct coord_answer *p = &f->v[f->n++];
     p->node = n;
-    if (!coord_node_lives_on(f->call->c, n) || coord_node_is_away(n)) {
-        coord_missing(f, p, coord_node_why(n, f->call->q->arena));
+    if (!coord_node_lives_on(c->c, n) || coord_node_is_away(n)) {
+        miss(f, p, coord_node_why(n, c->arena));
         return p;
     }
-    if (f->call->epochs && f->call->epochs[n->number] != atomic_load(&n->epoch)) {
-        coord_missing(f, p, "it was away a moment ago"); /* parts of one answer come from one run of a server */
+    if (c->request.epochs && c->request.epochs[n->number] != atomic_load(&n->epoch)) {
+        miss(f, p, "it was away a moment ago"); /* parts of one answer come from one run of a server */
         return p;
     }
-    coord_node_address(n, f->call->q->arena, path, &p->fetch);
-    p->fetch.header = f->call->via;
-    p->fetch.method = method;
-    p->fetch.max_bytes = ANSWER_BYTES;
+    coord_node_address(n, c->arena, path, t);
+    t->header = c->request.via;
+    t->method = method;
+    t->max_bytes = ANSWER_BYTES;
     if (json) {
-        p->fetch.json = json;
-        p->fetch.json_bytes = strlen(json);
+        t->json = json;
+        t->json_bytes = strlen(json);
     }
-    http_gather_add(&f->gather, &p->fetch);
+    http_gather_add(&f->gather->http, t);
     return p;
 }
 
@@ -67,50 +68,54 @@ static const char *warning_of(const struct http_fetch *t, struct arena *a)
     return said && end > said ? arena_strndup(a, said + 1, (size_t)(end - said - 1)) : arena_strdup(a, t->warning);
 }
 
-static void settle(struct coord_gather *f, struct coord_answer *p)
+static void settle(struct coord_answers *f, struct coord_answer *p)
 {
-    struct http_fetch *t = &p->fetch;
-    struct arena *a = f->call->q->arena;
+    struct sent *sent = &f->gather->sent[p - f->v];
+    struct http_fetch *t = &sent->fetch;
+    struct coord_call *c = f->call;
     size_t bad;
     if (t->error.code) {
         /* Memory is short, which is no server's fault. The client must ask again, so that no answer is without servers
          * that are well. */
         if (t->error.code == ERR_BUSY || t->error.code == ERR_NOMEM)
-            http_lack_memory(f->call->q);
+            http_lack_memory(c->q);
         if (t->error.code == ERR_IO)
-            coord_node_note_away(f->call->c, p->node, t->error.text);
-        coord_missing(f, p, arena_strdup(a, t->error.text));
+            coord_node_note_away(c->c, p->node, t->error.text);
+        miss(f, p, arena_strdup(c->arena, t->error.text));
         return;
     }
-    if (!coord_node_lives_on(f->call->c, p->node) || !coord_node_is_same(f->call, p->node)) {
-        coord_missing(f, p, "it was started again meanwhile; ask again");
+    if (!coord_node_lives_on(c->c, p->node) || !coord_node_is_same(&c->request, p->node)) {
+        miss(f, p, "it was started again meanwhile; ask again");
         return;
     }
     if (*t->warning && *t->method == 'G')
-        coord_note_partial(f->call, p->node, warning_of(t, a));
-    p->settled = true;
-    p->root = slice_of(t->body.v, t->body.n, a, &bad);
+        coord_note_partial(&c->outcome, p->node, warning_of(t, c->arena));
+    sent->settled = true;
+    p->http_status = t->status;
+    p->text = &t->body;
+    p->root = slice_of(t->body.v, t->body.n, c->arena, &bad);
     if (t->status != 200)
         p->fate = COORD_REFUSED;
     else if (!p->root.at)
-        coord_missing(f, p, arena_printf(a, "its answer is no JSON (byte %zu)", bad));
+        miss(f, p, arena_printf(c->arena, "its answer is no JSON (byte %zu)", bad));
 }
 
-bool coord_gather_wait(struct coord_gather *f)
+bool coord_gather_wait(struct coord_answers *f)
 {
     for (size_t waits = 1; waits;) {
-        http_gather_wait(&f->gather, time_monotonic_ns() + LOOK_NS);
+        http_gather_wait(&f->gather->http, time_monotonic_ns() + LOOK_NS);
         if (http_gone(f->call->q))
             return false;
         waits = 0;
         for (size_t i = 0; i < f->n; i++) {
-            struct coord_answer *p = &f->parts[i];
-            if (p->settled)
+            struct coord_answer *p = &f->v[i];
+            const struct sent *sent = &f->gather->sent[i];
+            if (sent->settled)
                 continue;
-            if (atomic_load(&p->fetch.done))
+            if (atomic_load(&sent->fetch.done))
                 settle(f, p);
             else if (coord_node_is_away(p->node))
-                coord_missing(f, p, coord_node_why(p->node, f->call->q->arena));
+                miss(f, p, coord_node_why(p->node, f->call->arena));
             else
                 waits++;
         }
@@ -118,11 +123,23 @@ bool coord_gather_wait(struct coord_gather *f)
     return true;
 }
 
-void coord_gather_end(struct coord_gather *f)
+void coord_gather_end(struct coord_answers *f)
 {
-    struct coord_call *c = f->call;
-    http_gather_end(&f->gather);
-    c->held = f->gather.most_held > c->held ? f->gather.most_held : c->held;
+    struct coord_outcome *o = &f->call->outcome;
+    http_gather_end(&f->gather->http);
+    o->held = f->gather->http.most_held > o->held ? f->gather->http.most_held : o->held;
+}
+
+bool coord_gather_trees(struct coord_answers *f, struct coord_call *c, const char *path)
+{
+    coord_gather_begin(f, c, c->request.n_members);
+    for (size_t i = 0; i < c->request.n_members; i++)
+        coord_gather_ask(f, c->request.members[i], "POST", path, "{\"parameters\":{}}");
+    if (!coord_gather_wait(f))
+        return false;
+    for (size_t i = 0; i < f->n; i++)
+        f->v[i].model = f->v[i].fate == COORD_GOOD ? slice_get(f->v[i].root, "model") : (struct slice){0};
+    return true;
 }
 
 /* ---- refusals ---- */
@@ -132,16 +149,16 @@ static int refusal_of(const struct coord_answer *p, struct arena *a, const char 
     *title = slice_string(slice_get(p->root, "title"), a);
     *detail = slice_string(slice_get(p->root, "detail"), a);
     if (!*title)
-        *title = arena_printf(a, "Server %s answers with status %d", p->node->is->name, p->fetch.status);
-    return p->fetch.status < 400 || p->fetch.status == 401 || p->fetch.status == 403 ? 502 : p->fetch.status;
+        *title = arena_printf(a, "Server %s answers with status %d", p->node->is->name, p->http_status);
+    return p->http_status < 400 || p->http_status == 401 || p->http_status == 403 ? 502 : p->http_status;
 }
 
 /* Returns the first refusal, ambiguous ones before those of servers that know no thread. NULL: there is none. */
-static const struct coord_answer *first_refusal(const struct coord_gather *f)
+static const struct coord_answer *first_refusal(const struct coord_answers *f)
 {
     const struct coord_answer *first = NULL;
     for (size_t i = 0; i < f->n; i++) {
-        const struct coord_answer *p = &f->parts[i];
+        const struct coord_answer *p = &f->v[i];
         if (coord_answer_is_ambiguous(p))
             return p;
         if (p->fate == COORD_REFUSED && !first)
@@ -150,13 +167,13 @@ static const struct coord_answer *first_refusal(const struct coord_gather *f)
     return first;
 }
 
-void coord_gather_refuse_while(struct coord_gather *f, const char *away)
+void coord_gather_refuse_while(struct coord_answers *f, const char *away)
 {
     const char *title, *detail;
-    struct arena *a = f->call->q->arena;
+    struct arena *a = f->call->arena;
     const struct coord_answer *p = first_refusal(f);
     if (!p) {
-        coord_error(f->call, 503, "No server answers", coord_missing_text(f->call, NULL));
+        coord_error(f->call, 503, "No server answers", coord_missing_text(&f->call->outcome, NULL));
         return;
     }
     int status = refusal_of(p, a, &title, &detail);
@@ -165,42 +182,7 @@ void coord_gather_refuse_while(struct coord_gather *f, const char *away)
     coord_refuse(f->call, status, coord_code(p->root), title, detail);
 }
 
-void coord_gather_refuse(struct coord_gather *f)
+void coord_gather_refuse(struct coord_answers *f)
 {
     coord_gather_refuse_while(f, NULL);
-}
-
-/* ---- paths ---- */
-
-const char *coord_body_text(struct arena *a, json_t *body)
-{
-    char *text = json_dumps(body, JSON_COMPACT);
-    const char *kept = arena_strdup(a, text ? text : "{}");
-    free(text);
-    json_decref(body);
-    return kept;
-}
-
-const char *coord_path_part(struct arena *a, const char *s)
-{
-    char *out = arena_alloc(a, 3 * strlen(s) + 1), *to = out;
-    for (; *s; s++) {
-        if (isalnum((unsigned char)*s) || strchr("-._~:$", *s))
-            *to++ = *s;
-        else
-            to += sprintf(to, "%%%02X", (unsigned)(unsigned char)*s);
-    }
-    *to = '\0';
-    return out;
-}
-
-const char *coord_path_asked(struct coord_call *c)
-{
-    struct arena *a = c->q->arena;
-    const char *path = "";
-    struct tsp_path p;
-    tsp_path_of(c->q, &p);
-    for (size_t i = 0; i < p.n; i++)
-        path = arena_printf(a, "%s/%s", path, coord_path_part(a, p.part[i]));
-    return path;
 }

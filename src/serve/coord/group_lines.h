@@ -32,11 +32,11 @@ double coord_machine_weight(const struct node *machine);
 /* Takes the groups' lines from the requested items; `rest` receives the others. */
 void coord_group_lines_asked(struct coord_call *, int output, struct group_lines *, json_t *rest);
 /* Takes the machines' lines from the servers' answers. */
-void coord_group_lines_take(struct coord_gather *, const char *array, const char *id);
+void coord_group_lines_take(struct coord_answers *, const char *array, const char *id);
 /* Returns whether the machine's line is part of the group's line and has data. */
 bool coord_group_line_counts(const struct coord_call *, const struct machine_line *, const struct group_asked *);
 typedef void put_line(struct coord_call *, struct json *, const struct group_asked *);
 /* Adds a part for each group with requested lines. */
-void coord_group_lines_add(struct coord_gather *, const char *array, const char *id, put_line *);
+void coord_group_lines_add(struct coord_answers *, const char *array, const char *id, put_line *);
 
 #endif

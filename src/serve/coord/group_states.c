@@ -106,8 +106,8 @@ static struct slice dominant(struct states *s, size_t n, int64_t t)
 /* Begins the walks over the states of the group's machines. Returns their number. */
 static size_t states_begin(const struct coord_call *c, const struct group_asked *a, struct states **out)
 {
-    const struct group_lines *lines = c->lines;
-    struct states *s = arena_new(c->q->arena, struct states, lines->n + 1);
+    const struct group_lines *lines = c->question.lines;
+    struct states *s = arena_new(c->arena, struct states, lines->n + 1);
     size_t n = 0;
     for (size_t i = 0; i < lines->n; i++) {
         if (!coord_group_line_counts(c, &lines->v[i], a))
@@ -138,7 +138,7 @@ static void put_dominant(struct coord_call *c, struct json *j, const struct grou
     struct slice now = {0};
     int64_t begin = 0, last = INT64_MIN;
     size_t samples, n = states_begin(c, a, &s);
-    const int64_t *times = coord_samples(c, &samples);
+    const int64_t *times = coord_samples(&c->request, &samples);
     json_begin_object(j);
     json_kv_i64(j, "entryId", coord_group_own_id(OUTPUT_STATES, 1 + a->what));
     json_key(j, "states");
@@ -160,9 +160,9 @@ static void put_dominant(struct coord_call *c, struct json *j, const struct grou
     json_end_object(j);
 }
 
-void coord_groups_add_states(struct coord_gather *f)
+void coord_groups_add_states(struct coord_answers *f)
 {
-    if (f->call->lines)
+    if (f->call->question.lines)
         coord_group_lines_add(f, "rows", "entryId", put_dominant);
 }
 
@@ -171,7 +171,7 @@ void coord_groups_add_states(struct coord_gather *f)
 bool coord_groups_point(struct coord_call *c)
 {
     struct group_lines lines = {0};
-    const json_t *element = json_object_get(c->parameters, "requested_element");
+    const json_t *element = json_object_get(c->request.parameters, "requested_element");
     int64_t t;
     if (coord_group_output(c) != OUTPUT_STATES)
         return false;
@@ -179,32 +179,32 @@ bool coord_groups_point(struct coord_call *c)
     coord_group_lines_asked(c, OUTPUT_STATES, &lines, rest);
     json_decref(rest);
     if (!lines.n_asked ||
-        (!coord_integer(json_array_get(json_object_get(c->parameters, "requested_times"), 0), &t) &&
+        (!coord_integer(json_array_get(json_object_get(c->request.parameters, "requested_times"), 0), &t) &&
             !coord_integer(json_object_get(element, "time"), &t)))
         return false;
-    json_object_del(c->parameters, "requested_element");
-    json_object_del(c->parameters, "requested_times");
-    json_object_set_new(c->parameters, "requested_timerange",
+    json_object_del(c->request.parameters, "requested_element");
+    json_object_del(c->request.parameters, "requested_times");
+    json_object_set_new(c->request.parameters, "requested_timerange",
         json_pack("{s:I, s:I, s:i}", "start", (json_int_t)t, "end", (json_int_t)time_after(t), "nbTimes", 2));
     return true;
 }
 
 static void put_look(struct coord_call *c, struct json *j, const struct look *l)
 {
-    const char *key = slice_string(slice_get(l->style, "parentKey"), c->q->arena);
-    const char *machines = arena_printf(c->q->arena, "%zu machine%s", l->machines, l->machines == 1 ? "" : "s");
+    const char *key = slice_string(slice_get(l->style, "parentKey"), c->arena);
+    const char *machines = arena_printf(c->arena, "%zu machine%s", l->machines, l->machines == 1 ? "" : "s");
     if (l->weight != (double)l->machines)
-        machines = arena_printf(c->q->arena, "%s, weight %g", machines, l->weight);
+        machines = arena_printf(c->arena, "%s, weight %g", machines, l->weight);
     json_kv_string(j, key && *key ? key : "?", machines);
 }
 
 /* Returns why a machine shows nothing: the reason it is missing, or that it has no data for that time. */
 static const char *why_silent(const struct coord_call *c, const struct node *machine)
 {
-    for (size_t i = 0; i < c->missing.n; i++) {
-        const struct node *missing = c->missing.v[i].server;
+    for (size_t i = 0; i < c->outcome.missing.n; i++) {
+        const struct node *missing = c->outcome.missing.v[i].server;
         if (missing && (missing == machine || (missing->rotation && &missing->rotation->self == machine)))
-            return c->missing.v[i].why;
+            return c->outcome.missing.v[i].why;
     }
     return "shows nothing then";
 }
@@ -221,14 +221,15 @@ static bool shows_something(const struct states *s, size_t n, const struct node 
 static void put_machines(
     struct coord_call *c, struct json *j, const struct group_asked *a, const struct states *s, size_t n, int64_t t)
 {
-    struct arena *arena = c->q->arena;
+    struct arena *arena = c->arena;
     const char *without = NULL;
     size_t all = 0, counted = 0;
-    for (size_t i = 0; i < c->n_members; i++) {
-        const struct node *machine = c->members[i]->rotation ? &c->members[i]->rotation->self : c->members[i];
+    for (size_t i = 0; i < c->request.n_members; i++) {
+        const struct node *machine = c->request.members[i]->rotation ? &c->request.members[i]->rotation->self
+                                                                     : c->request.members[i];
         bool again = false;
-        for (size_t k = 0; k < i && c->members[i]->rotation && !again; k++)
-            again = c->members[k]->rotation == c->members[i]->rotation;
+        for (size_t k = 0; k < i && c->request.members[i]->rotation && !again; k++)
+            again = c->request.members[k]->rotation == c->request.members[i]->rotation;
         if (again || !coord_group_has(coord_group_config(c, a->group), machine))
             continue;
         all++;
@@ -244,15 +245,15 @@ static void put_machines(
         json_kv_string(j, "Without", without);
 }
 
-void coord_groups_put_tips(struct coord_gather *f, struct json *j)
+void coord_groups_put_tips(struct coord_answers *f, struct json *j)
 {
     struct coord_call *c = f->call;
     struct look look[MOST_LOOKS];
     struct states *s;
     size_t samples;
-    const int64_t *times = coord_samples(c, &samples);
+    const int64_t *times = coord_samples(&c->request, &samples);
     coord_group_lines_take(f, "rows", "entryId");
-    size_t n = states_begin(c, &c->lines->asked[0], &s), looks = samples ? looks_at(s, n, times[0], look) : 0;
+    size_t n = states_begin(c, &c->question.lines->asked[0], &s), looks = samples ? looks_at(s, n, times[0], look) : 0;
     json_begin_object(j);
     for (; looks; looks--) {
         size_t best = heaviest(look, looks);
@@ -260,6 +261,6 @@ void coord_groups_put_tips(struct coord_gather *f, struct json *j)
         memmove(&look[best], &look[best + 1], (looks - best - 1) * sizeof *look);
     }
     if (samples)
-        put_machines(c, j, &c->lines->asked[0], s, n, times[0]);
+        put_machines(c, j, &c->question.lines->asked[0], s, n, times[0]);
     json_end_object(j);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "coord/entries.h"
 #include "coord/group_lines.h"
 
 #include <fnmatch.h>
@@ -24,7 +25,7 @@ enum { LEAST, MEAN, MOST };
 int coord_group_output(const struct coord_call *c)
 {
     for (int i = 0; i < OUTPUTS && c->c->n_groups; i++)
-        if (c->arg[1] && !strcmp(c->arg[1], outputs[i].id))
+        if (c->request.arg[1] && !strcmp(c->request.arg[1], outputs[i].id))
             return i;
     return -1;
 }
@@ -66,12 +67,10 @@ static size_t line_of(int output, struct slice entry)
     return i;
 }
 
-static void add_part(struct coord_gather *f, struct node *node, struct text *t)
+static void add_part(struct coord_answers *f, struct node *node, struct text *t)
 {
-    f->parts[f->n++] = (struct coord_answer){.node = node,
-        .fate = COORD_GOOD,
-        .settled = true,
-        .model = {arena_strndup(f->call->q->arena, t->v, t->n), t->n}};
+    f->v[f->n++] = (struct coord_answer){
+        .node = node, .fate = COORD_GOOD, .model = {arena_strndup(f->call->arena, t->v, t->n), t->n}};
     text_fini(t);
 }
 
@@ -158,14 +157,14 @@ static void put_entry(struct json *j, const struct entries *e, int64_t id, int64
     json_end_object(j);
 }
 
-static void add_tree(struct coord_gather *f, size_t parts, int output, size_t group)
+static void add_tree(struct coord_answers *f, size_t parts, int output, size_t group)
 {
     struct entries root = {0}, line[MOST_LINES] = {0};
     struct slice headers = {0};
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     for (size_t i = 0; i < parts; i++) {
-        const struct coord_answer *p = &f->parts[i];
+        const struct coord_answer *p = &f->v[i];
         struct slice_walk w = slice_items(slice_get(p->model, "entries"));
         for (struct slice e; coord_group_has(coord_group_config(f->call, group), p->node) && slice_next(&w, &e);) {
             size_t what = line_of(output, e);
@@ -191,7 +190,7 @@ static void add_tree(struct coord_gather *f, size_t parts, int output, size_t gr
     add_part(f, &f->call->c->groups[group].self, &t);
 }
 
-void coord_groups_add_tree(struct coord_gather *f)
+void coord_groups_add_tree(struct coord_answers *f)
 {
     int output = coord_group_output(f->call);
     const size_t parts = f->n;
@@ -205,21 +204,20 @@ void coord_groups_add_tree(struct coord_gather *f)
 static bool find_lines(struct coord_call *c, int output, struct group_lines *lines)
 {
     VEC(struct machine_line) found = {0};
-    struct coord_gather f;
+    struct coord_answers f;
     bool good = coord_trees_ask(&f, c);
     for (size_t i = 0; good && i < f.n; i++) {
-        struct slice_walk w = slice_items(slice_get(f.parts[i].model, "entries"));
+        struct slice_walk w = slice_items(slice_get(f.v[i].model, "entries"));
         int64_t own;
         for (struct slice e; slice_next(&w, &e);) {
             size_t what = line_of(output, e);
             if (what < MOST_LINES && slice_integer(slice_get(e, "id"), &own) && own >= 0)
                 vec_push(&found,
-                    ((struct machine_line){
-                        .id = coord_id(c, f.parts[i].node, own), .what = what, .machine = f.parts[i].node}));
+                    ((struct machine_line){.id = coord_id(c, f.v[i].node, own), .what = what, .machine = f.v[i].node}));
         }
     }
     coord_gather_end(&f);
-    lines->v = arena_new(c->q->arena, struct machine_line, found.n + 1);
+    lines->v = arena_new(c->arena, struct machine_line, found.n + 1);
     if (found.n)
         memcpy(lines->v, found.v, found.n * sizeof *found.v);
     lines->n = found.n;
@@ -235,12 +233,12 @@ static int by_number(const void *a, const void *b)
 
 void coord_group_lines_asked(struct coord_call *c, int output, struct group_lines *lines, json_t *rest)
 {
-    json_t *list = json_object_get(c->parameters, "requested_items"), *item;
+    json_t *list = json_object_get(c->request.parameters, "requested_items"), *item;
     size_t i;
     for (size_t g = 0; g < c->c->n_groups; g++)
         for (i = 0; i <= MOST_LINES; i++)
             coord_id(c, &c->c->groups[g].self, coord_group_own_id(output, i)); /* known even without a tree request */
-    lines->asked = arena_new(c->q->arena, struct group_asked, json_array_size(list) + 1);
+    lines->asked = arena_new(c->arena, struct group_asked, json_array_size(list) + 1);
     json_array_foreach (list, i, item) {
         uint64_t server = 0;
         int64_t own = 0;
@@ -248,7 +246,7 @@ void coord_group_lines_asked(struct coord_call *c, int output, struct group_line
              known = json_is_integer(item) && coord_id_owner(c->c->ids, json_integer_value(item), &server, &own);
         known = known && own >= 0 && own < coord_group_own_id(OUTPUTS, 0); /* excludes a node with a group's name */
         for (size_t g = 0; known && g < c->c->n_groups && !is_group; g++) {
-            is_group = coord_node_key(c, &c->c->groups[g].self) == server;
+            is_group = coord_node_key(&c->request, &c->c->groups[g].self) == server;
             if (is_group && own > coord_group_own_id(output, 0) && own <= coord_group_own_id(output, MOST_LINES))
                 lines->asked[lines->n_asked++] = (struct group_asked){g, (size_t)(own - coord_group_own_id(output, 1))};
         }
@@ -260,7 +258,7 @@ void coord_group_lines_asked(struct coord_call *c, int output, struct group_line
 bool coord_groups_ask(struct coord_call *c)
 {
     int output = coord_group_output(c);
-    struct group_lines *lines = arena_new(c->q->arena, struct group_lines, 1);
+    struct group_lines *lines = arena_new(c->arena, struct group_lines, 1);
     json_t *items = json_array();
     if (output >= 0)
         coord_group_lines_asked(c, output, lines, items);
@@ -274,7 +272,7 @@ bool coord_groups_ask(struct coord_call *c)
     json_array_foreach (items, i, item)
         map_put(&given, (uint64_t)json_integer_value(item), NULL);
     bool good = find_lines(c, output, lines);
-    lines->hidden = arena_new(c->q->arena, int64_t, lines->n + 1);
+    lines->hidden = arena_new(c->arena, int64_t, lines->n + 1);
     for (i = 0; i < lines->n; i++) {
         const struct machine_line *l = &lines->v[i];
         bool wanted = false;
@@ -287,33 +285,33 @@ bool coord_groups_ask(struct coord_call *c)
         lines->hidden[lines->n_hidden++] = l->id;
     }
     qsort(lines->hidden, lines->n_hidden, sizeof *lines->hidden, by_number);
-    json_object_set_new(c->parameters, "requested_items", items);
+    json_object_set_new(c->request.parameters, "requested_items", items);
     map_fini(&given);
-    c->lines = lines;
+    c->question.lines = lines;
     return good;
 }
 
 bool coord_groups_hide(const struct coord_call *c, int64_t id)
 {
-    const struct group_lines *l = c->lines;
+    const struct group_lines *l = c->question.lines;
     size_t at = l ? search_first(i, 0, l->n_hidden, l->hidden[i] >= id) : 0;
     return l && at < l->n_hidden && l->hidden[at] == id;
 }
 
 /* ---- rows ---- */
 
-void coord_group_lines_take(struct coord_gather *f, const char *array, const char *id)
+void coord_group_lines_take(struct coord_answers *f, const char *array, const char *id)
 {
-    struct group_lines *lines = f->call->lines;
+    struct group_lines *lines = f->call->question.lines;
     struct map by_id = {0};
     for (size_t i = 0; i < lines->n; i++)
         *map_put(&by_id, (uint64_t)lines->v[i].id, NULL) = i;
     for (size_t i = 0; i < f->n; i++) {
-        struct slice_walk w = slice_items(slice_get(f->parts[i].model, array));
+        struct slice_walk w = slice_items(slice_get(f->v[i].model, array));
         int64_t own;
         for (struct slice row; slice_next(&w, &row);) {
             const uint64_t *at = slice_integer(slice_get(row, id), &own)
-                ? map_find(&by_id, (uint64_t)coord_id(f->call, f->parts[i].node, own))
+                ? map_find(&by_id, (uint64_t)coord_id(f->call, f->v[i].node, own))
                 : NULL;
             if (at)
                 lines->v[*at].row = row;
@@ -327,9 +325,9 @@ bool coord_group_line_counts(const struct coord_call *c, const struct machine_li
     return l->row.at && l->what == a->what && coord_group_has(coord_group_config(c, a->group), l->machine);
 }
 
-void coord_group_lines_add(struct coord_gather *f, const char *array, const char *id, put_line *put)
+void coord_group_lines_add(struct coord_answers *f, const char *array, const char *id, put_line *put)
 {
-    const struct group_lines *lines = f->call->lines;
+    const struct group_lines *lines = f->call->question.lines;
     const size_t groups = f->call->c->n_groups;
     coord_group_lines_take(f, array, id);
     for (size_t g = 0; g < groups; g++) {
@@ -400,8 +398,8 @@ static bool join_point(
 
 static void put_curve(struct coord_call *c, struct json *j, const struct group_asked *a)
 {
-    const struct group_lines *lines = c->lines;
-    struct machine_curve *s = arena_new(c->q->arena, struct machine_curve, lines->n + 1);
+    const struct group_lines *lines = c->question.lines;
+    struct machine_curve *s = arena_new(c->arena, struct machine_curve, lines->n + 1);
     struct text x = {.fd = -1}, y = {.fd = -1};
     struct json jx = JSON_TO(&x), jy = JSON_TO(&y);
     struct slice first = {0};
@@ -430,14 +428,14 @@ static void put_curve(struct coord_call *c, struct json *j, const struct group_a
     json_end_array(&jy);
     coord_put_series_like(j, first, coord_group_own_id(OUTPUT_SERIES, 1 + a->what),
         arena_printf(
-            c->q->arena, "%s: %s", coord_group_config(c, a->group)->name, outputs[OUTPUT_SERIES].lines[a->what].name),
+            c->arena, "%s: %s", coord_group_config(c, a->group)->name, outputs[OUTPUT_SERIES].lines[a->what].name),
         &x, &y);
     text_fini(&x);
     text_fini(&y);
 }
 
-void coord_groups_add_series(struct coord_gather *f)
+void coord_groups_add_series(struct coord_answers *f)
 {
-    if (f->call->lines)
+    if (f->call->question.lines)
         coord_group_lines_add(f, "series", "seriesId", put_curve);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coord/experiments.h"
 #include "coord/table.h"
 
 /* Limits of lines: of one server in one table, unless there are very many servers; of all. */
@@ -82,7 +83,7 @@ static void forget_oldest(struct line_cache *r)
 /* Returns the part to update; marks its table as used last. Call with the lock held. */
 static struct known_part *part_to_learn(struct line_cache *r, const struct merged_table *t, size_t member)
 {
-    size_t number = t->call->members[member]->number;
+    size_t number = t->call->request.members[member]->number;
     struct known_table *k = find_table(r, t->key);
     if (!k) {
         if (r->v.n >= KEPT_TABLES)
@@ -156,8 +157,8 @@ void coord_line_cache_note(const struct merged_table *t, size_t member, const st
     struct line_cache *r = t->call->c->line_cache;
     if (t->columns->descending)
         return; /* the value of a line with a known number only cannot be estimated */
-    unsigned epoch = atomic_load(&t->call->members[member]->epoch);
-    struct known_line *lines = arena_new(t->call->q->arena, struct known_line, a->n + 1);
+    unsigned epoch = atomic_load(&t->call->request.members[member]->epoch);
+    struct known_line *lines = arena_new(t->call->arena, struct known_line, a->n + 1);
     size_t n = t->columns->ordered ? lines_in_order(a, lines) : 0;
     pthread_mutex_lock(&r->lock);
     struct known_part *p = part_to_learn(r, t, member);
@@ -189,7 +190,7 @@ struct cached_lines {
 /* Adds the first and the last line if they are unknown, by the range of the server's part of the experiment. */
 static void add_ends(const struct merged_table *t, size_t member, struct cached_lines *r)
 {
-    struct time_range range = coord_member_range(t->call, t->call->members[member]);
+    struct time_range range = coord_member_range(t->call, t->call->request.members[member]);
     bool some = r->n > 0;
     if (!r->size)
         return;
@@ -211,8 +212,8 @@ static void add_ends(const struct merged_table *t, size_t member, struct cached_
 static const struct cached_lines *find_cached(struct merged_table *t, size_t member)
 {
     struct line_cache *r = t->call->c->line_cache;
-    struct arena *a = t->call->q->arena;
-    size_t number = t->call->members[member]->number;
+    struct arena *a = t->call->arena;
+    size_t number = t->call->request.members[member]->number;
     struct cached_lines *out = NULL;
     if (t->cached_lines[member])
         return t->cached_lines[member];
@@ -283,7 +284,7 @@ bool coord_line_cache_answer(struct merged_table *t, size_t member, const struct
     if (ask->find || from >= r->size)
         return true; /* content of lines is not cached */
     uint64_t n = ask->count < r->size - from ? ask->count : r->size - from;
-    out->lines = arena_new(t->call->q->arena, struct table_line, n + 1);
+    out->lines = arena_new(t->call->arena, struct table_line, n + 1);
     for (; out->n < n; out->n++)
         out->lines[out->n] = line_at(r, from + out->n);
     return true;

@@ -33,9 +33,9 @@ static const struct merge_total totals[] = {
     {"org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider", true,
         {"total"}}};
 
-static bool is_output(const struct coord_call *c, const char *id)
+static bool is_output(const char *output, const char *id)
 {
-    return c->arg[1] && !strcmp(c->arg[1], id);
+    return output && !strcmp(output, id);
 }
 
 /* ---- stated rules ---- */
@@ -65,19 +65,19 @@ bool coord_merge_has_key(struct slice object, const char *key)
 
 /* ---- columns ---- */
 
-static const char *known_key(const struct coord_call *c, size_t place)
+static const char *known_key(const char *output, size_t place)
 {
     for (size_t i = 0; i < sizeof known_columns / sizeof *known_columns; i++)
-        if (known_columns[i].place == place && is_output(c, known_columns[i].output))
+        if (known_columns[i].place == place && is_output(output, known_columns[i].output))
             return known_columns[i].key;
     return NULL;
 }
 
-struct merge_rule coord_merge_rule_of(const struct coord_call *c, struct slice header, size_t place)
+struct merge_rule coord_merge_rule_of(const char *output, struct slice header, size_t place)
 {
     struct merge_rule r = {.how = coord_merge_stated(header)};
     struct slice type = slice_get(header, "dataType");
-    const char *known = slice_get(header, "key").at ? NULL : known_key(c, place);
+    const char *known = slice_get(header, "key").at ? NULL : known_key(output, place);
     take_name(slice_get(header, "key"), r.key);
     take_name(slice_get(header, "of"), r.of);
     take_name(slice_get(header, "by"), r.by);
@@ -106,24 +106,25 @@ size_t coord_merge_find_column(const struct slice *headers, size_t n, struct sli
     return i;
 }
 
-bool coord_merge_is_time(const struct coord_call *c, struct slice header, size_t place)
+bool coord_merge_is_time(const char *output, struct slice header, size_t place)
 {
     struct slice type = slice_get(header, "dataType");
     type = type.at ? type : slice_get(header, "type");
     return slice_equals(type, "TIMESTAMP") || slice_equals(type, "TIME_RANGE") ||
-        !strcmp(coord_merge_rule_of(c, header, place).key, "timestamp");
+        !strcmp(coord_merge_rule_of(output, header, place).key, "timestamp");
 }
 
-bool coord_merge_orders_lines(const struct coord_call *c, struct slice column, size_t place)
+bool coord_merge_orders_lines(const char *output, struct slice column, size_t place)
 {
     struct slice order = slice_get(column, "order");
-    return order.at ? slice_equals(order, "ASCENDING")
-                    : slice_equals(slice_get(column, "type"), "TIMESTAMP") && (!place || is_output(c, event_table));
+    return order.at
+        ? slice_equals(order, "ASCENDING")
+        : slice_equals(slice_get(column, "type"), "TIMESTAMP") && (!place || is_output(output, event_table));
 }
 
 /* ---- series ---- */
 
-enum tsp_merge coord_merge_of_series(const struct coord_call *c, struct slice series)
+enum tsp_merge coord_merge_of_series(const char *output, struct slice series)
 {
     struct slice type = slice_get(slice_get(slice_get(series, "style"), "values"), "series-type");
     enum tsp_merge how = coord_merge_stated(series);
@@ -132,18 +133,18 @@ enum tsp_merge coord_merge_of_series(const struct coord_call *c, struct slice se
     if (slice_equals(type, "scatter"))
         return TSP_CONCATENATE;
     for (size_t i = 0; i < sizeof known_sums / sizeof *known_sums; i++)
-        if (is_output(c, known_sums[i]))
+        if (is_output(output, known_sums[i]))
             return TSP_SUM;
     return TSP_LEVEL;
 }
 
 /* ---- lines of the whole experiment ---- */
 
-const struct merge_total *coord_merge_total_of(const struct coord_call *c)
+const struct merge_total *coord_merge_total_of(const char *output)
 {
-    for (size_t i = 0; c->arg[1] && i < sizeof totals / sizeof *totals; i++)
-        if (totals[i].family ? !strncmp(c->arg[1], totals[i].output, strlen(totals[i].output))
-                             : is_output(c, totals[i].output))
+    for (size_t i = 0; output && i < sizeof totals / sizeof *totals; i++)
+        if (totals[i].family ? !strncmp(output, totals[i].output, strlen(totals[i].output))
+                             : is_output(output, totals[i].output))
             return &totals[i];
     return NULL;
 }

@@ -65,7 +65,8 @@ struct coordinator {
     char *state_dir;                 /* NULL: none */
     int state_lock;
     struct bookmarks *bookmarks;
-    struct places *places;           /* cache of positions of lines in tables */
+    struct positions *positions;           /* cache of positions of lines in tables */
+    struct models *models;           /* cache of columns and trees */
     struct line_cache *line_cache;       /* cache of the lines of servers that are away */
     struct versions *versions;       /* versions of experiments */
     struct output_cache *output_cache;           /* outputs last offered by servers */

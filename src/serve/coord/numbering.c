@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/order.h"
 #include "base/terms.h"
+#include "coord/gather.h"
 
 enum { MOST_NUMBERED = 1 << 20 };
 
@@ -41,12 +42,12 @@ static int most_first(const void *pa, const void *pb)
         ?: order_of(a->first, b->first) ?: order_of(a->part, b->part) ?: order_of(a->own, b->own);
 }
 
-static size_t count_entries(const struct coord_gather *f, size_t *roots)
+static size_t count_entries(const struct coord_answers *f, size_t *roots)
 {
     size_t n = 0;
     *roots = 0;
     for (size_t i = 0; i < f->n; i++) {
-        struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
+        struct slice_walk w = slice_items(slice_get(f->v[i].model, "entries"));
         for (struct slice e; slice_next(&w, &e); n++)
             *roots += coord_entry_is_root(e);
     }
@@ -66,11 +67,11 @@ static uint64_t key_of(size_t part, int64_t id)
 
 /* Takes all entries. root_of: their roots, by part and id. False: some root has no number, or some entry has no root
  * before it. */
-static bool take_all(const struct coord_gather *f, struct numbered *v, struct descendant *below, struct map *root_of)
+static bool take_all(const struct coord_answers *f, struct numbered *v, struct descendant *below, struct map *root_of)
 {
     size_t roots = 0, n = 0;
     for (size_t i = 0; i < f->n; i++) {
-        struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
+        struct slice_walk w = slice_items(slice_get(f->v[i].model, "entries"));
         for (struct slice e; slice_next(&w, &e);) {
             int64_t id, parent;
             const uint64_t *above;
@@ -78,7 +79,7 @@ static bool take_all(const struct coord_gather *f, struct numbered *v, struct de
             if (!slice_integer(slice_get(e, "id"), &id))
                 return false;
             if (coord_entry_is_root(e)) {
-                if (!take(f->parts[i].node, i, e, &v[roots++]))
+                if (!take(f->v[i].node, i, e, &v[roots++]))
                     return false;
             } else {
                 slice_integer(slice_get(e, "parentId"), &parent);
@@ -110,9 +111,9 @@ static void place_below(struct numbered *v, size_t roots, const struct descendan
     }
 }
 
-bool coord_numbering_take(const struct coord_gather *f, struct group_numbers *out)
+bool coord_numbering_take(const struct coord_answers *f, struct group_numbers *out)
 {
-    struct arena *a = f->call->q->arena;
+    struct arena *a = f->call->arena;
     size_t roots, n = count_entries(f, &roots);
     *out = (struct group_numbers){0};
     if (!roots || n > MOST_NUMBERED)
@@ -132,19 +133,19 @@ bool coord_numbering_take(const struct coord_gather *f, struct group_numbers *ou
 
 bool coord_numbering_ask(struct coord_call *c, struct slice output, struct group_numbers *out)
 {
-    struct arena *a = c->q->arena;
+    struct arena *a = c->arena;
     const char *name = slice_string(output, a);
-    const char *path = arena_printf(
-        a, "/experiments/%s/outputs/data/%s/tree", coord_path_part(a, c->arg[0]), coord_path_part(a, name ? name : ""));
-    struct coord_gather f;
+    const char *path = arena_printf(a, "/experiments/%s/outputs/data/%s/tree", coord_path_part(a, c->request.arg[0]),
+        coord_path_part(a, name ? name : ""));
+    struct coord_answers f;
     *out = (struct group_numbers){0};
-    coord_gather_begin(&f, c, c->n_members);
-    for (size_t i = 0; i < c->n_members; i++)
-        coord_gather_ask(&f, c->members[i], "POST", path, "{\"parameters\":{}}");
+    coord_gather_begin(&f, c, c->request.n_members);
+    for (size_t i = 0; i < c->request.n_members; i++)
+        coord_gather_ask(&f, c->request.members[i], "POST", path, "{\"parameters\":{}}");
     bool waits = coord_gather_wait(&f);
     for (size_t i = 0; waits && i < f.n; i++)
-        if (f.parts[i].fate == COORD_GOOD && slice_is(slice_get(f.parts[i].root, "model"), '{'))
-            f.parts[i].model = slice_get(f.parts[i].root, "model");
+        if (f.v[i].fate == COORD_GOOD && slice_is(slice_get(f.v[i].root, "model"), '{'))
+            f.v[i].model = slice_get(f.v[i].root, "model");
     if (waits)
         coord_numbering_take(&f, out);
     coord_gather_end(&f);

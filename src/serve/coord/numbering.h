@@ -23,7 +23,7 @@ struct group_numbers { struct numbered *v; size_t n; };
 bool coord_entry_is_root(struct slice entry);
 /* Numbers the roots of the trees. False: there is no root, some root has no such metadata, or an entry's parent
  * is not before it. */
-bool coord_numbering_take(const struct coord_gather *, struct group_numbers *);
+bool coord_numbering_take(const struct coord_answers *, struct group_numbers *);
 /* Asks all members for a data tree and numbers its roots. output: its id, as a JSON string. False: the client is
  * gone. */
 bool coord_numbering_ask(struct coord_call *, struct slice output, struct group_numbers *);

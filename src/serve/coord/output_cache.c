@@ -51,7 +51,7 @@ void coord_output_cache_free(struct output_cache *o)
 
 static uint64_t key_of(struct coord_call *c, const struct node *n)
 {
-    char *uuid = arena_strdup(c->q->arena, c->arg[0]);
+    char *uuid = arena_strdup(c->arena, c->request.arg[0]);
     for (char *p = uuid; *p; p++)
         *p = (char)tolower((unsigned char)*p);
     return map_mix(n->number) ^ map_hash(uuid, strlen(uuid));
@@ -121,7 +121,7 @@ void coord_output_cache_note(struct coord_call *c, const struct node *n, struct 
 
 void coord_output_cache_add(struct coord_call *c, const struct node *n, struct slice output)
 {
-    const char *id = slice_string(slice_get(output, "id"), c->q->arena);
+    const char *id = slice_string(slice_get(output, "id"), c->arena);
     if (!id)
         return;
     pthread_mutex_lock(&c->c->output_cache->lock);
@@ -148,10 +148,10 @@ size_t coord_output_cache_get(struct coord_call *c, const struct node *n, struct
     pthread_mutex_lock(&c->c->output_cache->lock);
     const struct cached_outputs *its = find(c, n);
     size_t count = its ? its->texts.n : 0;
-    *out = arena_new(c->q->arena, struct slice, count + 1);
+    *out = arena_new(c->arena, struct slice, count + 1);
     for (size_t i = 0; i < count; i++) {
         struct slice text = text_of(c->c->output_cache, its->texts.v[i]);
-        (*out)[i] = (struct slice){arena_strndup(c->q->arena, text.at, text.n), text.n, NULL};
+        (*out)[i] = (struct slice){arena_strndup(c->arena, text.at, text.n), text.n, NULL};
     }
     pthread_mutex_unlock(&c->c->output_cache->lock);
     return count;
@@ -165,7 +165,7 @@ struct slice coord_output_cache_find(struct coord_call *c, const struct node *n,
     size_t at = its ? place_of(c->c->output_cache, its, id) : 0;
     if (its && at < its->texts.n) {
         struct slice text = text_of(c->c->output_cache, its->texts.v[at]);
-        found = (struct slice){arena_strndup(c->q->arena, text.at, text.n), text.n, NULL};
+        found = (struct slice){arena_strndup(c->arena, text.at, text.n), text.n, NULL};
     }
     pthread_mutex_unlock(&c->c->output_cache->lock);
     return found;

@@ -3,8 +3,12 @@
 #include <string.h>
 
 #include "coord/comparisons.h"
+#include "coord/entries.h"
+#include "coord/gather.h"
 #include "coord/output_cache.h"
+#include "coord/question.h"
 #include "coord/rotation.h"
+#include "coord/times.h"
 
 /* Returns whether two servers' outputs are the same one. */
 static bool same_output(struct slice a, struct slice b)
@@ -34,34 +38,34 @@ static bool take_output(struct outputs *all, struct slice o)
 typedef const char *make_body(struct coord_call *, const struct node *);
 
 /* Sends the request's path to all members, with bodies if any; false: the client is gone. */
-static bool ask_members(struct coord_gather *f, struct coord_call *c, const char *method, make_body *body, char form)
+static bool ask_members(struct coord_answers *f, struct coord_call *c, const char *method, make_body *body, char form)
 {
-    const char *path = coord_path_asked(c);
-    coord_gather_begin(f, c, c->n_members);
-    for (size_t i = 0; i < c->n_members; i++)
-        coord_gather_ask(f, c->members[i], method, path, body ? body(c, c->members[i]) : NULL);
+    const char *path = coord_path_asked(&c->request);
+    coord_gather_begin(f, c, c->request.n_members);
+    for (size_t i = 0; i < c->request.n_members; i++)
+        coord_gather_ask(f, c->request.members[i], method, path, body ? body(c, c->request.members[i]) : NULL);
     if (!coord_gather_wait(f))
         return false;
     for (size_t i = 0; i < f->n; i++) {
-        struct coord_answer *p = &f->parts[i];
-        if (p->fate == COORD_REFUSED && p->fetch.status != 404)
-            coord_note_missing(c, p->node, arena_printf(c->q->arena, "status %d", p->fetch.status));
+        struct coord_answer *p = &f->v[i];
+        if (p->fate == COORD_REFUSED && p->http_status != 404)
+            coord_note_missing(&c->outcome, p->node, arena_printf(c->arena, "status %d", p->http_status));
         if (p->fate == COORD_GOOD && !slice_is(p->root, form))
             coord_answer_spoil(f, p, "its answer has another form than the protocol's");
     }
     return true;
 }
 
-static struct coord_answer *first_good(const struct coord_gather *f)
+static struct coord_answer *first_good(const struct coord_answers *f)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->parts[i].fate == COORD_GOOD)
-            return &f->parts[i];
+        if (f->v[i].fate == COORD_GOOD)
+            return &f->v[i];
     return NULL;
 }
 
 /* Returns whether a server gave a good answer; else sends the refusal. */
-static bool somebody_answers(struct coord_gather *f)
+static bool somebody_answers(struct coord_answers *f)
 {
     if (!first_good(f))
         coord_gather_refuse(f);
@@ -81,7 +85,8 @@ static bool is_path(struct slice output)
  * traces, too. False if another coordinator has marked the path already. */
 static bool is_local(const struct coord_call *c, const struct node *n, struct slice output)
 {
-    return c->several && !atomic_load(&n->in_cluster) && is_path(output) && coord_code(output) != TSP_CODE_LOCAL_PATH;
+    return c->request.several && !atomic_load(&n->in_cluster) && is_path(output) &&
+        coord_code(output) != TSP_CODE_LOCAL_PATH;
 }
 
 /* Returns the servers of other makes, which show a path of their own, of a thread chosen there. NULL: there are
@@ -89,9 +94,10 @@ static bool is_local(const struct coord_call *c, const struct node *n, struct sl
 static const char *others_with_paths(const struct coord_call *c)
 {
     const char *names = NULL;
-    for (size_t i = 0; c->several && i < c->n_members; i++)
-        if (atomic_load(&c->members[i]->numbers_anew))
-            names = arena_printf(c->q->arena, "%s%s%s", names ? names : "", names ? ", " : "", c->members[i]->is->name);
+    for (size_t i = 0; c->request.several && i < c->request.n_members; i++)
+        if (atomic_load(&c->request.members[i]->numbers_anew))
+            names = arena_printf(
+                c->arena, "%s%s%s", names ? names : "", names ? ", " : "", c->request.members[i]->is->name);
     return names;
 }
 
@@ -102,11 +108,11 @@ static const char *whose_path(const struct coord_call *c, const struct node *n, 
         const char *both = slice_equals(slice_get(output, "parentId"), paths[1])
             ? coord_comparison_servers(c, n, output)
             : NULL;
-        return both ? arena_printf(c->q->arena, "(%s alone tells it)", both)
-                    : arena_printf(c->q->arena, "(as %s alone tells it)", n->is->name);
+        return both ? arena_printf(c->arena, "(%s alone tells it)", both)
+                    : arena_printf(c->arena, "(as %s alone tells it)", n->is->name);
     }
     const char *others = slice_equals(slice_get(output, "id"), paths[0]) ? others_with_paths(c) : NULL;
-    return others ? arena_printf(c->q->arena, "(a path chosen on %s: as it alone tells it)", others) : NULL;
+    return others ? arena_printf(c->arena, "(a path chosen on %s: as it alone tells it)", others) : NULL;
 }
 
 static void show_time(const struct node *n, json_t *question, const char *key)
@@ -140,7 +146,7 @@ static void put_configuration(struct coord_call *c, struct json *j, const struct
     show_question(c, n, p);
     show_question(c, n, json_object_get(p, "a"));
     show_question(c, n, json_object_get(p, "b"));
-    const char *text = coord_body_text(c->q->arena, all);
+    const char *text = coord_body_text(c->arena, all);
     json_raw(j, text, strlen(text));
 }
 
@@ -148,14 +154,14 @@ static void put_output(struct coord_call *c, struct json *j, const struct coord_
 {
     const char *whose = whose_path(c, p->node, output);
     if (p->fate == COORD_MISSING)
-        whose = arena_printf(c->q->arena, "%s%s(%s %s)", whose ? whose : "", whose ? " " : "", p->node->is->name,
+        whose = arena_printf(c->arena, "%s%s(%s %s)", whose ? whose : "", whose ? " " : "", p->node->is->name,
             coord_node_is_away(p->node) ? "is away" : "does not tell it now");
     struct slice configuration = is_path(output) ? slice_get(output, "configuration") : (struct slice){0};
     if (!whose && !slice_is(configuration, '{')) {
         slice_put(j, output);
         return;
     }
-    const char *its = slice_string(slice_get(output, "description"), c->q->arena);
+    const char *its = slice_string(slice_get(output, "description"), c->arena);
     struct slice_walk w = slice_members(output);
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
@@ -168,7 +174,7 @@ static void put_output(struct coord_call *c, struct json *j, const struct coord_
             slice_put(j, value);
     }
     if (whose)
-        json_kv_string(j, "description", its && *its ? arena_printf(c->q->arena, "%s %s", its, whose) : whose);
+        json_kv_string(j, "description", its && *its ? arena_printf(c->arena, "%s %s", its, whose) : whose);
     if (is_local(c, p->node, output))
         json_kv_string(j, "code", tsp_code_name(TSP_CODE_LOCAL_PATH));
     json_end_object(j);
@@ -179,13 +185,13 @@ static void put_output(struct coord_call *c, struct json *j, const struct coord_
 struct part_outputs {
     size_t from, to;
 };
-static struct part_outputs *take_all(const struct coord_gather *f, struct outputs *all)
+static struct part_outputs *take_all(const struct coord_answers *f, struct outputs *all)
 {
     struct coord_call *c = f->call;
-    struct part_outputs *its = arena_new(c->q->arena, struct part_outputs, f->n + 1);
-    bool remembers = !c->arg[1]; /* configuration types are not cached */
+    struct part_outputs *its = arena_new(c->arena, struct part_outputs, f->n + 1);
+    bool remembers = !c->request.arg[1]; /* configuration types are not cached */
     for (size_t i = 0; i < f->n; i++) {
-        const struct coord_answer *p = &f->parts[i];
+        const struct coord_answer *p = &f->v[i];
         struct slice_walk w = slice_items(p->fate == COORD_GOOD ? p->root : (struct slice){0});
         its[i].from = all->v.n;
         for (struct slice o; slice_next(&w, &o);)
@@ -197,10 +203,10 @@ static struct part_outputs *take_all(const struct coord_gather *f, struct output
     }
     for (size_t i = 0; remembers && i < f->n; i++) {
         struct slice *last;
-        if (f->parts[i].fate != COORD_MISSING)
+        if (f->v[i].fate != COORD_MISSING)
             continue;
         its[i].from = all->v.n;
-        for (size_t k = 0, n = coord_output_cache_get(c, f->parts[i].node, &last); k < n; k++)
+        for (size_t k = 0, n = coord_output_cache_get(c, f->v[i].node, &last); k < n; k++)
             take_output(all, last[k]);
         its[i].to = all->v.n;
     }
@@ -210,7 +216,7 @@ static struct part_outputs *take_all(const struct coord_gather *f, struct output
 /* Lists objects with ids: outputs, or configuration types. */
 void coord_outputs_list(struct coord_call *c)
 {
-    struct coord_gather f;
+    struct coord_answers f;
     struct outputs all = {0};
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
@@ -219,7 +225,7 @@ void coord_outputs_list(struct coord_call *c)
         json_begin_array(&j);
         for (size_t i = 0; i < f.n; i++)
             for (size_t k = its[i].from; k < its[i].to; k++)
-                put_output(c, &j, &f.parts[i], all.v.v[k]);
+                put_output(c, &j, &f.v[i], all.v.v[k]);
         json_end_array(&j);
         coord_warn(c);
         coord_reply(c, 200, &t);
@@ -239,37 +245,37 @@ static void send_output(struct coord_call *c, const struct coord_answer *p, stru
 }
 
 /* Returns a missing server that offered the output last. NULL: none. */
-static const struct coord_answer *missing_owner(const struct coord_gather *f, const char *id, struct slice *output)
+static const struct coord_answer *missing_owner(const struct coord_answers *f, const char *id, struct slice *output)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->parts[i].fate == COORD_MISSING && (*output = coord_output_cache_find(f->call, f->parts[i].node, id)).at)
-            return &f->parts[i];
+        if (f->v[i].fate == COORD_MISSING && (*output = coord_output_cache_find(f->call, f->v[i].node, id)).at)
+            return &f->v[i];
     return NULL;
 }
 
-static void forget_ended(const struct coord_gather *f, const char *id)
+static void forget_ended(const struct coord_answers *f, const char *id)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->parts[i].fate == COORD_GOOD)
-            coord_output_cache_remove(f->call, f->parts[i].node, id);
+        if (f->v[i].fate == COORD_GOOD)
+            coord_output_cache_remove(f->call, f->v[i].node, id);
 }
 
 /* Reads one output or configuration type, or deletes a derived output, on any server that has it. */
 void coord_outputs_pass(struct coord_call *c)
 {
-    struct coord_gather f;
-    bool ends = tsp_method_is(c->q, "DELETE"), is_output = ends || !c->arg[2];
+    struct coord_answers f;
+    bool ends = tsp_method_is(c->q, "DELETE"), is_output = ends || !c->request.arg[2];
     if (ask_members(&f, c, ends ? "DELETE" : "GET", NULL, '{')) {
         const struct coord_answer *its = first_good(&f), *missing = NULL;
         struct slice last;
         if (!its && is_output)
-            missing = missing_owner(&f, c->arg[ends ? 2 : 1], &last);
+            missing = missing_owner(&f, c->request.arg[ends ? 2 : 1], &last);
         if (its && ends)
-            forget_ended(&f, c->arg[2]);
+            forget_ended(&f, c->request.arg[2]);
         if (its)
             send_output(c, its, its->root);
         else if (missing && ends)
-            coord_error(c, 503, "The server that has it does not answer", coord_missing_text(c, NULL));
+            coord_error(c, 503, "The server that has it does not answer", coord_missing_text(&c->outcome, NULL));
         else if (missing)
             send_output(c, missing, last);
         else
@@ -280,16 +286,10 @@ void coord_outputs_pass(struct coord_call *c)
 
 /* ---- deriving ---- */
 
-struct node *coord_question_owner(struct coord_call *c, json_t *question, int64_t *own)
-{
-    int64_t id;
-    return coord_integer(json_object_get(question, "id"), &id) ? coord_entry_owner(c, id, own) : NULL;
-}
-
 /* Returns the request's body with ids and times of the server. */
 static json_t *body_for(struct coord_call *c, const struct node *n)
 {
-    json_t *body = json_deep_copy(c->body), *question = json_object_get(body, "parameters");
+    json_t *body = json_deep_copy(c->request.body), *question = json_object_get(body, "parameters");
     int64_t own;
     if (coord_question_owner(c, question, &own) == n)
         json_object_set_new(question, "id", json_integer(own));
@@ -299,7 +299,7 @@ static json_t *body_for(struct coord_call *c, const struct node *n)
 
 static const char *derivation(struct coord_call *c, const struct node *n)
 {
-    return coord_body_text(c->q->arena, body_for(c, n));
+    return coord_body_text(c->arena, body_for(c, n));
 }
 
 /* Returns the body for a cluster node that is asked for a thread of another machine. */
@@ -308,28 +308,21 @@ static const char *derivation_elsewhere(struct coord_call *c, const struct node 
     json_t *body = body_for(c, n), *parameters = json_object_get(body, "parameters");
     json_object_del(parameters, "id"); /* entry belongs to another server */
     json_object_set_new(parameters, "elsewhere", json_true());
-    return coord_body_text(c->q->arena, body);
-}
-
-bool coord_question_names_host(json_t *question)
-{
-    const char *thread = coord_text(question, "thread");
-    return !json_object_get(question, "thread") || coord_text(question, "host") ||
-        (thread && thread[strcspn(thread, ":/")] == ':'); /* "kworker/0:1" names none */
+    return coord_body_text(c->arena, body);
 }
 
 /* Deletes outputs that several servers have made, except perhaps the first. */
-static void take_back(struct coord_call *c, const struct coord_gather *made, bool keep_first)
+static void take_back(struct coord_call *c, const struct coord_answers *made, bool keep_first)
 {
-    struct coord_gather f;
-    const char *at = coord_path_asked(c);
+    struct coord_answers f;
+    const char *at = coord_path_asked(&c->request);
     coord_gather_begin(&f, c, made->n);
     for (size_t i = 0; i < made->n; i++) {
-        const struct coord_answer *p = &made->parts[i];
-        const char *id = p->fate == COORD_GOOD ? slice_string(slice_get(p->root, "id"), c->q->arena) : NULL;
+        const struct coord_answer *p = &made->v[i];
+        const char *id = p->fate == COORD_GOOD ? slice_string(slice_get(p->root, "id"), c->arena) : NULL;
         if (id && !keep_first)
             coord_gather_ask(
-                &f, p->node, "DELETE", arena_printf(c->q->arena, "%s/%s", at, coord_path_part(c->q->arena, id)), NULL);
+                &f, p->node, "DELETE", arena_printf(c->arena, "%s/%s", at, coord_path_part(c->arena, id)), NULL);
         keep_first &= !id;
     }
     coord_gather_wait(&f);
@@ -338,44 +331,43 @@ static void take_back(struct coord_call *c, const struct coord_gather *made, boo
 
 /* Refuses a thread that several servers know, with the text of one server for several of its machines. A question that
  * names the host gets that host's refusal. */
-static void refuse_several(struct coord_call *c, struct coord_gather *f)
+static void refuse_several(struct coord_call *c, struct coord_answers *f)
 {
     const char *names = NULL;
-    if (coord_question_names_host(c->parameters)) {
+    if (coord_question_names_host(c->request.parameters)) {
         coord_gather_refuse(f);
         return;
     }
     for (size_t i = 0; i < f->n; i++)
-        if (f->parts[i].fate == COORD_GOOD || coord_answer_is_ambiguous(&f->parts[i]))
-            names = arena_printf(
-                c->q->arena, "%s%s%s", names ? names : "", names ? ", " : "", f->parts[i].node->is->name);
+        if (f->v[i].fate == COORD_GOOD || coord_answer_is_ambiguous(&f->v[i]))
+            names = arena_printf(c->arena, "%s%s%s", names ? names : "", names ? ", " : "", f->v[i].node->is->name);
     coord_refuse(c, 400, TSP_CODE_AMBIGUOUS_THREAD, "Invalid query parameters: thread",
-        arena_printf(c->q->arena, "threads of several machines are meant: name one as HOST:TID (servers: %s)", names));
+        arena_printf(c->arena, "threads of several machines are meant: name one as HOST:TID (servers: %s)", names));
 }
 
 /* Returns whether the servers that made an output have pieces of one machine's session; all of these know the
  * thread. */
-static bool are_pieces(const struct coord_gather *f)
+static bool are_pieces(const struct coord_answers *f)
 {
     const struct coord_virtual_node *group = NULL;
     bool one = true;
     for (size_t i = 0; i < f->n; i++)
-        if (f->parts[i].fate == COORD_GOOD) {
-            one &= f->parts[i].node->rotation && (!group || group == f->parts[i].node->rotation);
-            group = f->parts[i].node->rotation;
+        if (f->v[i].fate == COORD_GOOD) {
+            one &= f->v[i].node->rotation && (!group || group == f->v[i].node->rotation);
+            group = f->v[i].node->rotation;
         }
     return one;
 }
 
 static void derive_comparison(struct coord_call *c)
 {
-    struct coord_gather f;
+    struct coord_answers f;
     const char *body;
     struct node *keeper = coord_comparison_derived(c, &body);
     if (!keeper)
         return;
     coord_gather_begin(&f, c, 1);
-    struct coord_answer *p = coord_gather_ask(&f, keeper, "POST", coord_path_asked(c), body);
+    struct coord_answer *p = coord_gather_ask(&f, keeper, "POST", coord_path_asked(&c->request), body);
     if (coord_gather_wait(&f)) {
         if (p->fate == COORD_GOOD && !slice_is(p->root, '{'))
             coord_answer_spoil(&f, p, "its answer has another form than the protocol's");
@@ -387,17 +379,17 @@ static void derive_comparison(struct coord_call *c)
     coord_gather_end(&f);
 }
 
-static void send_derived(struct coord_call *c, struct coord_gather *f)
+static void send_derived(struct coord_call *c, struct coord_answers *f)
 {
     size_t good = 0, ambiguous = 0;
     for (size_t i = 0; i < f->n; i++) {
-        good += f->parts[i].fate == COORD_GOOD;
-        ambiguous += coord_answer_is_ambiguous(&f->parts[i]);
+        good += f->v[i].fate == COORD_GOOD;
+        ambiguous += coord_answer_is_ambiguous(&f->v[i]);
     }
-    bool one = !ambiguous && (good == 1 || coord_question_names_host(c->parameters) || are_pieces(f));
+    bool one = !ambiguous && (good == 1 || coord_question_names_host(c->request.parameters) || are_pieces(f));
     if (good > 1 || !one)
         take_back(c, f, one);
-    c->missing.n = 0; /* servers need not know it */
+    c->outcome.missing.n = 0; /* servers need not know it */
     if (one) {
         coord_output_cache_add(c, first_good(f)->node, first_good(f)->root);
         send_output(c, first_good(f), first_good(f)->root);
@@ -410,32 +402,32 @@ static void send_derived(struct coord_call *c, struct coord_gather *f)
 
 /* Reduces the missing sources to servers that did not answer, and might have known the thread. Returns "without db:
  * nobody answers there", or NULL. */
-static const char *who_is_away(struct coord_call *c, const struct coord_gather *f)
+static const char *who_is_away(struct coord_call *c, const struct coord_answers *f)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < c->missing.n; i++)
+    for (size_t i = 0; i < c->outcome.missing.n; i++)
         for (size_t k = 0; k < f->n; k++)
-            if (c->missing.v[i].server == f->parts[k].node && f->parts[k].fate == COORD_MISSING) {
-                c->missing.v[kept++] = c->missing.v[i];
+            if (c->outcome.missing.v[i].server == f->v[k].node && f->v[k].fate == COORD_MISSING) {
+                c->outcome.missing.v[kept++] = c->outcome.missing.v[i];
                 break;
             }
-    c->missing.n = kept;
-    return coord_missing_text(c, NULL);
+    c->outcome.missing.n = kept;
+    return coord_missing_text(&c->outcome, NULL);
 }
 
 /* Asks other nodes of the cluster for the path; they ask those with copies of the machine's traces. The first node that
  * answers knows as much as all. False: the client is gone. */
-static bool ask_elsewhere(struct coord_call *c, struct node **nodes, size_t n, struct coord_gather *f)
+static bool ask_elsewhere(struct coord_call *c, struct node **nodes, size_t n, struct coord_answers *f)
 {
     bool waits = true, answered = false;
     for (size_t i = 0; i < n && waits && !answered; i++) {
         if (!atomic_load(&nodes[i]->in_cluster) || coord_node_is_away(nodes[i]))
             continue;
         coord_gather_end(f);
-        c->members = &nodes[i];
-        c->n_members = 1;
+        c->request.members = &nodes[i];
+        c->request.n_members = 1;
         waits = ask_members(f, c, "POST", derivation_elsewhere, '{');
-        answered = f->parts[0].fate != COORD_MISSING;
+        answered = f->v[0].fate != COORD_MISSING;
     }
     return waits;
 }
@@ -447,20 +439,20 @@ void coord_outputs_derive(struct coord_call *c)
         derive_comparison(c);
         return;
     }
-    struct coord_gather f;
+    struct coord_answers f;
     int64_t begin, own;
-    struct node *owner = coord_question_owner(c, c->parameters, &own), **all = c->members;
-    if (!owner && coord_integer(json_object_get(c->parameters, "begin"), &begin))
+    struct node *owner = coord_question_owner(c, c->request.parameters, &own), **all = c->request.members;
+    if (!owner && coord_integer(json_object_get(c->request.parameters, "begin"), &begin))
         coord_rotations_keep(c, begin);
-    size_t n = c->n_members;
+    size_t n = c->request.n_members;
     if (owner) {
-        c->members = arena_new(c->q->arena, struct node *, 1);
-        c->members[0] = owner;
-        c->n_members = 1;
+        c->request.members = arena_new(c->arena, struct node *, 1);
+        c->request.members[0] = owner;
+        c->request.n_members = 1;
     }
     bool waits = ask_members(&f, c, "POST", derivation, '{');
     const char *away = waits && !first_good(&f) ? who_is_away(c, &f) : NULL;
-    if (away && !strcmp(c->arg[1], paths[0]) && coord_question_names_host(c->parameters))
+    if (away && !strcmp(c->request.arg[1], paths[0]) && coord_question_names_host(c->request.parameters))
         waits = ask_elsewhere(c, all, n, &f);
     if (waits && first_good(&f))
         send_derived(c, &f);

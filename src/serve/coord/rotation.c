@@ -76,7 +76,7 @@ void coord_rotations_stop(struct coordinator *c)
 /* Returns the group. Charts over ranges of durations are not folded, since each server has its own ranges. */
 struct coord_virtual_node *coord_rotation_of(const struct coord_call *c, const struct node *n)
 {
-    return n->rotation && !strstr(c->q->path, "/genericXY/") ? n->rotation : NULL;
+    return n->rotation && !strstr(c->request.path, "/genericXY/") ? n->rotation : NULL;
 }
 
 const char *coord_machine_name(const struct node *n)
@@ -87,8 +87,9 @@ const char *coord_machine_name(const struct node *n)
 bool coord_machines_several(const struct coord_call *c)
 {
     bool several = false;
-    for (size_t i = 1; i < c->n_members && !several; i++)
-        several = !c->members[i]->rotation || c->members[i]->rotation != c->members[0]->rotation;
+    for (size_t i = 1; i < c->request.n_members && !several; i++)
+        several = !c->request.members[i]->rotation ||
+            c->request.members[i]->rotation != c->request.members[0]->rotation;
     return several;
 }
 
@@ -97,11 +98,11 @@ bool coord_machines_several(const struct coord_call *c)
 /* Returns a hash for the maps. Entries that all outputs share have their keys under any output, too. */
 static uint64_t place(struct coord_call *c, bool any_output, const struct node *n, int64_t id)
 {
-    bool known = c->output;
+    bool known = c->request.output;
     for (int i = 0; i < 2 && !known; i++)
-        if (c->arg[i])
-            c->output = map_mix(c->output) ^ map_hash(c->arg[i], strlen(c->arg[i]));
-    uint64_t of[3] = {any_output ? 0 : c->output, coord_node_key(c, n), (uint64_t)id};
+        if (c->request.arg[i])
+            c->request.output = map_mix(c->request.output) ^ map_hash(c->request.arg[i], strlen(c->request.arg[i]));
+    uint64_t of[3] = {any_output ? 0 : c->request.output, coord_node_key(&c->request, n), (uint64_t)id};
     return map_hash(of, sizeof of);
 }
 
@@ -125,7 +126,7 @@ int64_t coord_piece_key(struct coord_call *c, const struct node *n, int64_t own)
         return key;
     if (own >= PIECE_CONTENT && own < FOREIGN)
         return own;
-    uint64_t of[2] = {coord_node_key(c, n), (uint64_t)own};
+    uint64_t of[2] = {coord_node_key(&c->request, n), (uint64_t)own};
     return FOREIGN | (int64_t)(map_hash(of, sizeof of) >> 2);
 }
 
@@ -177,143 +178,4 @@ void coord_piece_note_known(struct coord_call *c, const struct node *n)
     pthread_mutex_lock(&t->lock);
     map_put(&t->known, place(c, false, n, 0), NULL);
     pthread_mutex_unlock(&t->lock);
-}
-
-/* ---- the pieces of a request ---- */
-
-static void learn_ranges(struct coord_call *c)
-{
-    struct coord_gather f;
-    coord_gather_begin(&f, c, c->n_members);
-    for (size_t i = 0; i < c->n_members; i++)
-        if (c->members[i]->rotation && !coord_node_is_away(c->members[i]) && !coord_member_range(c, c->members[i]).end)
-            coord_gather_ask(&f, c->members[i], "GET",
-                arena_printf(c->q->arena, "/experiments/%s", coord_path_part(c->q->arena, c->arg[0])), NULL);
-    if (f.n && coord_gather_wait(&f))
-        for (size_t i = 0; i < f.n; i++)
-            if (f.parts[i].fate == COORD_GOOD)
-                coord_note_range(c, f.parts[i].node, f.parts[i].root);
-    coord_gather_end(&f);
-}
-
-static int by_begin(const void *a, const void *b)
-{
-    const struct coord_piece *x = a, *y = b;
-    if (x->range.begin != y->range.begin)
-        return x->range.begin < y->range.begin ? -1 : 1;
-    return x->node->number < y->node->number ? -1 : 1;
-}
-
-/* Returns whether the output is derived: its id ends in a uuid. Only the server that made it knows it. */
-static bool is_derived(const struct coord_call *c)
-{
-    const char *id = c->arg[1] ? c->arg[1] : "";
-    size_t n = strlen(id);
-    return n >= UUID_TEXT && id[n - UUID_TEXT] == ':' &&
-        strspn(id + n - UUID_TEXT + 1, "0123456789abcdef-") == UUID_TEXT - 1;
-}
-
-/* Places pieces without events at the begin of the others. */
-static void place_empty(struct coord_rotation *p)
-{
-    size_t known = 0;
-    while (known < p->n && !p->v[known].range.end)
-        known++;
-    for (size_t i = 0; i < known && known < p->n; i++)
-        p->v[i].range.begin = p->v[i].range.end = p->v[known].range.begin;
-}
-
-static size_t find(struct coord_call *c, struct coord_rotation *out)
-{
-    size_t n = 0;
-    learn_ranges(c);
-    for (size_t g = 0; g < c->c->n_rotations; g++) {
-        struct coord_rotation *p = &out[n];
-        *p = (struct coord_rotation){
-            &c->c->rotations[g], arena_new(c->q->arena, struct coord_piece, c->n_members + 1), 0, !is_derived(c)};
-        for (size_t i = 0; i < c->n_members; i++) {
-            struct time_range r = coord_member_range(c, c->members[i]);
-            if (coord_rotation_of(c, c->members[i]) != p->group)
-                continue;
-            p->v[p->n++] = (struct coord_piece){.node = c->members[i], .range = r};
-            p->whole &= r.end || !coord_node_is_away(c->members[i]);
-        }
-        qsort(p->v, p->n, sizeof *p->v, by_begin);
-        place_empty(p);
-        n += p->n > 0;
-    }
-    return n;
-}
-
-size_t coord_rotations_find(struct coord_call *c, struct coord_rotation **out)
-{
-    if (!c->rotations_known && c->c->n_rotations) {
-        c->rotations = arena_new(c->q->arena, struct coord_rotation, c->c->n_rotations + 1);
-        c->n_rotations = find(c, c->rotations);
-    }
-    c->rotations_known = true;
-    *out = c->rotations;
-    return c->n_rotations;
-}
-
-size_t coord_rotation_at(const struct coord_rotation *p, int64_t t)
-{
-    size_t at = 0;
-    while (at + 1 < p->n && p->v[at + 1].range.begin <= t)
-        at++;
-    return at;
-}
-
-bool coord_rotation_is_there(const struct coord_rotation *p, size_t from, size_t to)
-{
-    bool all = p->whole;
-    for (size_t i = from; i < to && all; i++)
-        all = !p->v[i].missing;
-    return all;
-}
-
-size_t coord_rotations_of(struct coord_gather *f, struct coord_rotation **out)
-{
-    size_t n = coord_rotations_find(f->call, out);
-    for (size_t g = 0; g < n; g++)
-        for (size_t i = 0; i < (*out)[g].n; i++) {
-            struct coord_piece *p = &(*out)[g].v[i];
-            p->part = NULL;
-            p->missing = coord_node_is_away(p->node);
-            for (size_t k = 0; k < f->n; k++)
-                if (f->parts[k].node == p->node) {
-                    p->part = f->parts[k].fate == COORD_GOOD && f->parts[k].model.at ? &f->parts[k] : NULL;
-                    p->missing = f->parts[k].fate == COORD_MISSING;
-                }
-        }
-    return n;
-}
-
-void coord_rotation_put(struct coord_gather *f, struct coord_rotation *p, struct text *t)
-{
-    bool put = false;
-    for (size_t i = 0; i < p->n; i++) {
-        struct coord_answer *part = p->v[i].part;
-        if (!part)
-            continue;
-        part->model = put ? (struct slice){0} : (struct slice){arena_strndup(f->call->q->arena, t->v, t->n), t->n};
-        part->node = &p->group->self;
-        put = true;
-    }
-    text_fini(t);
-}
-
-void coord_rotations_keep(struct coord_call *c, int64_t t)
-{
-    struct coord_rotation *rotations;
-    size_t n = coord_rotations_find(c, &rotations), kept = 0;
-    for (size_t i = 0; i < c->n_members; i++) {
-        bool other = false;
-        for (size_t g = 0; g < n && !other; g++)
-            other = c->members[i]->rotation == rotations[g].group &&
-                rotations[g].v[coord_rotation_at(&rotations[g], t)].node != c->members[i];
-        if (!other)
-            c->members[kept++] = c->members[i];
-    }
-    c->n_members = kept;
 }

@@ -9,6 +9,8 @@
 #ifndef WEFT_COORD_ROTATION_H
 #define WEFT_COORD_ROTATION_H
 
+#include "coord/entries.h"
+#include "coord/experiments.h"
 #include "coord/merge.h"
 #include "coord/times.h"
 
@@ -49,23 +51,20 @@ void coord_rotations_keep(struct coord_call *, int64_t t);
 size_t coord_rotation_at(const struct coord_rotation *, int64_t t);
 
 /* Folds trees; called after coord_envelopes_open, before anything is merged. */
-void coord_rotation_fold_tree(struct coord_gather *);
+void coord_rotation_fold_tree(struct coord_answers *);
 /* Fold rows of "states" or "series". */
-void coord_rotation_fold_states(struct coord_gather *);
-void coord_rotation_fold_series(struct coord_gather *);
+void coord_rotation_fold_states(struct coord_answers *);
+void coord_rotation_fold_series(struct coord_answers *);
 /* Returns the body that asks a piece for states: samples in its range, and its end if some samples are later. NULL: the
  * piece has nothing to report. */
 const char *coord_rotation_states_body(struct coord_call *, const struct coord_rotation *, size_t piece, json_t *items);
 
-/* Returns the samples of the request, ascending; NULL: unknown. */
-const int64_t *coord_samples(struct coord_call *, size_t *n);
-
 /* Folding: returns the pieces with their answers (or NULL). */
-size_t coord_rotations_of(struct coord_gather *, struct coord_rotation **out);
+size_t coord_rotations_of(struct coord_answers *, struct coord_rotation **out);
 /* Returns whether no answer is missing from the pieces from .. to - 1, which might know more. */
 bool coord_rotation_is_there(const struct coord_rotation *, size_t from, size_t to);
 /* Makes the text, which is moved, the model of the group's first part; the other parts get none. */
-void coord_rotation_put(struct coord_gather *, struct coord_rotation *, struct text *);
+void coord_rotation_put(struct coord_answers *, struct coord_rotation *, struct text *);
 
 /* rotation_cells.c: labels and metadata of an entry, from the pieces that have it. */
 struct piece_entry { struct slice *of; /* slices by piece; at NULL: not there */ };
@@ -84,7 +83,4 @@ void coord_rotation_put_metadata(struct json *, const struct rotation_cells *, c
 /* Writes a series with another id and name (NULL: its own) and these points, which are text of arrays. */
 void coord_put_series_like(struct json *, struct slice series, int64_t id, const char *name, const struct text *x,
     const struct text *y);
-/* Asks all members for the tree of the request's output; folds pieces. False: the client is gone. */
-bool coord_trees_ask(struct coord_gather *, struct coord_call *);
-
 #endif

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coord/entries.h"
+#include "coord/experiments.h"
 #include "coord/merge.h"
 #include "coord/rotation.h"
 #include "coord/sums.h"
@@ -16,17 +18,17 @@ enum { MOST_CELLS = 64, LONGEST_SHARE = 64 };
 void coord_rotation_cells_begin(struct rotation_cells *t, struct coord_call *c, const struct coord_rotation *p)
 {
     *t = (struct rotation_cells){.call = c, .pieces = p};
-    t->place = arena_alloc(c->q->arena, sizeof *t->place * (p->n + 1));
-    t->n_place = arena_new(c->q->arena, size_t, p->n + 1);
-    t->rule = arena_new(c->q->arena, struct merge_rule, MOST_CELLS);
+    t->place = arena_alloc(c->arena, sizeof *t->place * (p->n + 1));
+    t->n_place = arena_new(c->arena, size_t, p->n + 1);
+    t->rule = arena_new(c->arena, struct merge_rule, MOST_CELLS);
     for (size_t i = 0; i < p->n; i++) {
         struct slice_walk w = slice_items(p->v[i].part ? slice_get(p->v[i].part->model, "headers") : (struct slice){0});
         bool first = !t->n;
         for (struct slice header; t->n_place[i] < MOST_CELLS && slice_next(&w, &header);) {
             size_t at = coord_merge_find_column(t->header, t->n, header);
             if (at == t->n && first) {
-                t->rule[at] = coord_merge_rule_of(c, header, t->n_place[i]);
-                t->timed[at] = coord_merge_is_time(c, header, t->n_place[i]);
+                t->rule[at] = coord_merge_rule_of(c->request.arg[1], header, t->n_place[i]);
+                t->timed[at] = coord_merge_is_time(c->request.arg[1], header, t->n_place[i]);
                 t->header[t->n++] = header;
             }
             t->place[i][t->n_place[i]++] = (uint16_t)at;
@@ -90,8 +92,8 @@ static bool figures_of(const struct rotation_cells *t, const struct piece_entry 
 /* Returns the requested range of the tree. */
 static struct time_range range_of(const struct rotation_cells *t)
 {
-    json_t *range = json_object_get(t->call->parameters, "requested_timerange"),
-           *times = json_object_get(t->call->parameters, "requested_times");
+    json_t *range = json_object_get(t->call->request.parameters, "requested_timerange"),
+           *times = json_object_get(t->call->request.parameters, "requested_times");
     struct time_range r;
     if (coord_integer(json_object_get(range, "start"), &r.begin) &&
         coord_integer(json_object_get(range, "end"), &r.end))

@@ -5,6 +5,7 @@
 
 #include "base/search.h"
 #include "coord/merge.h"
+#include "coord/question.h"
 #include "coord/rotation.h"
 
 /* Limit of lists: servers accept requests of 1 MiB. */
@@ -21,7 +22,7 @@ struct all {
 };
 
 static void take_rows(
-    struct coord_gather *f, const struct coord_rotation *p, const char *array, const char *id, struct all *all)
+    struct coord_answers *f, const struct coord_rotation *p, const char *array, const char *id, struct all *all)
 {
     for (size_t i = 0; i < p->n; i++) {
         struct slice_walk w = slice_items(p->v[i].part ? slice_get(p->v[i].part->model, array) : (struct slice){0});
@@ -34,16 +35,16 @@ static void take_rows(
             uint64_t *at = map_put(&all->by_key, (uint64_t)key, &fresh);
             if (fresh) {
                 *at = all->v.n;
-                vec_push(&all->v, ((struct joined){key, arena_new(f->call->q->arena, struct slice, p->n)}));
+                vec_push(&all->v, ((struct joined){key, arena_new(f->call->arena, struct slice, p->n)}));
             }
             all->v.v[*at].of[i] = row;
         }
     }
 }
 
-typedef void put_joined(struct coord_gather *, struct json *, const struct coord_rotation *, const struct joined *);
+typedef void put_joined(struct coord_answers *, struct json *, const struct coord_rotation *, const struct joined *);
 
-static void fold(struct coord_gather *f, struct coord_rotation *p, const char *array, const char *id, put_joined *put)
+static void fold(struct coord_answers *f, struct coord_rotation *p, const char *array, const char *id, put_joined *put)
 {
     struct all all = {0};
     struct text out = {.fd = -1};
@@ -70,7 +71,7 @@ static void fold(struct coord_gather *f, struct coord_rotation *p, const char *a
     coord_rotation_put(f, p, &out);
 }
 
-static void fold_all(struct coord_gather *f, const char *array, const char *id, put_joined *put)
+static void fold_all(struct coord_answers *f, const char *array, const char *id, put_joined *put)
 {
     struct coord_rotation *rotations;
     size_t n = coord_rotations_of(f, &rotations);
@@ -84,37 +85,6 @@ static void fold_all(struct coord_gather *f, const char *array, const char *id, 
 }
 
 /* ---- states ---- */
-
-/* Returns the samples; *n is 0 if they are unknown. */
-static const int64_t *find_samples(struct coord_call *c, size_t *n)
-{
-    json_t *list = json_object_get(c->parameters, "requested_times"), *item,
-           *range = json_object_get(c->parameters, "requested_timerange");
-    int64_t begin, end, samples, *v = arena_new(c->q->arena, int64_t, json_array_size(list) + 1);
-    size_t i;
-    *n = 0;
-    if (json_array_size(list)) {
-        json_array_foreach (list, i, item)
-            if (!coord_integer(item, &v[i]) || (i && v[i] < v[i - 1]))
-                return NULL;
-        *n = json_array_size(list);
-        return v;
-    }
-    if (!coord_integer(json_object_get(range, "nbTimes"), &samples) || samples < 1 || samples > MOST_LISTED ||
-        json_object_get(range, "nbSamples") || !coord_integer(json_object_get(range, "start"), &begin) ||
-        !coord_integer(json_object_get(range, "end"), &end) || begin > end)
-        return NULL;
-    return tsp_sample_times(c->q->arena, begin, end, samples, n);
-}
-
-const int64_t *coord_samples(struct coord_call *c, size_t *n)
-{
-    if (!c->samples_known)
-        c->samples = find_samples(c, &c->n_samples);
-    c->samples_known = true;
-    *n = c->n_samples;
-    return c->samples;
-}
 
 struct state {
     int64_t begin, end;
@@ -229,11 +199,11 @@ static void join_states(const struct coord_rotation *p, const struct joined *row
     drop_unsampled(s, p);
 }
 
-static void put_row(struct coord_gather *f, struct json *j, const struct coord_rotation *p, const struct joined *row)
+static void put_row(struct coord_answers *f, struct json *j, const struct coord_rotation *p, const struct joined *row)
 {
     struct states s = {0};
     size_t first = 0;
-    s.samples = coord_samples(f->call, &s.n_samples);
+    s.samples = coord_samples(&f->call->request, &s.n_samples);
     while (!row->of[first].at)
         first++;
     join_states(p, row, &s);
@@ -252,7 +222,7 @@ static void put_row(struct coord_gather *f, struct json *j, const struct coord_r
     vec_free(&s.v);
 }
 
-void coord_rotation_fold_states(struct coord_gather *f)
+void coord_rotation_fold_states(struct coord_answers *f)
 {
     fold_all(f, "rows", "entryId", put_row);
 }
@@ -264,10 +234,10 @@ const char *coord_rotation_states_body(
 {
     const struct time_range r = p->v[piece].range;
     size_t n, in = 0;
-    const int64_t *v = coord_samples(c, &n);
+    const int64_t *v = coord_samples(&c->request, &n);
     if (!v)
         return coord_body_with(c, p->v[piece].node, "requested_items", items, NULL, NULL);
-    json_t *own = json_copy(c->parameters), *times = json_array();
+    json_t *own = json_copy(c->request.parameters), *times = json_array();
     for (size_t i = 0; i < n; i++)
         if (v[i] >= r.begin && v[i] < r.end) {
             json_array_append_new(times, json_integer(v[i]));
@@ -325,7 +295,7 @@ static void put_y(struct json *j, bool some, double y)
 static void join_points(struct coord_call *c, const struct coord_rotation *p, const struct joined *row, struct json *x,
     struct json *y, enum tsp_merge how)
 {
-    struct points *s = arena_new(c->q->arena, struct points, p->n + 1);
+    struct points *s = arena_new(c->arena, struct points, p->n + 1);
     for (size_t i = 0; i < p->n; i++) {
         s[i].x = slice_items(slice_get(row->of[i], "xValues"));
         s[i].y = slice_items(slice_get(row->of[i], "yValues"));
@@ -376,7 +346,8 @@ void coord_put_series_like(
     json_end_object(j);
 }
 
-static void put_series(struct coord_gather *f, struct json *j, const struct coord_rotation *p, const struct joined *row)
+static void put_series(
+    struct coord_answers *f, struct json *j, const struct coord_rotation *p, const struct joined *row)
 {
     struct text x = {.fd = -1}, y = {.fd = -1};
     struct json jx = JSON_TO(&x), jy = JSON_TO(&y);
@@ -385,7 +356,7 @@ static void put_series(struct coord_gather *f, struct json *j, const struct coor
         first++;
     json_begin_array(&jx);
     json_begin_array(&jy);
-    join_points(f->call, p, row, &jx, &jy, coord_merge_of_series(f->call, row->of[first]));
+    join_points(f->call, p, row, &jx, &jy, coord_merge_of_series(f->call->request.arg[1], row->of[first]));
     json_end_array(&jx);
     json_end_array(&jy);
     coord_put_series_like(j, row->of[first], row->key, NULL, &x, &y);
@@ -393,7 +364,7 @@ static void put_series(struct coord_gather *f, struct json *j, const struct coor
     text_fini(&y);
 }
 
-void coord_rotation_fold_series(struct coord_gather *f)
+void coord_rotation_fold_series(struct coord_answers *f)
 {
     fold_all(f, "series", "seriesId", put_series);
 }

@@ -2,6 +2,7 @@
 /* Trees of pieces folded into one: equal entries of several pieces. */
 #include <string.h>
 
+#include "coord/entries.h"
 #include "coord/merge.h"
 #include "coord/rotation.h"
 
@@ -35,7 +36,7 @@ static size_t thread_column(const struct coord_call *c, struct slice headers)
     struct slice_walk w = slice_items(headers);
     size_t i = 0;
     for (struct slice h; slice_next(&w, &h); i++)
-        if (!strcmp(coord_merge_rule_of(c, h, i).key, "tid"))
+        if (!strcmp(coord_merge_rule_of(c->request.arg[1], h, i).key, "tid"))
             return i;
     return SIZE_MAX;
 }
@@ -92,7 +93,7 @@ static size_t find_row(
 static size_t add_row(struct folded *t, int64_t key, size_t parent)
 {
     struct row r = {.key = key, .parent = parent};
-    r.e.of = arena_new(t->call->q->arena, struct slice, t->pieces->n);
+    r.e.of = arena_new(t->call->arena, struct slice, t->pieces->n);
     vec_push(&t->rows, r);
     *map_put(&t->by_key, (uint64_t)key, NULL) = t->rows.n - 1;
     return t->rows.n - 1;
@@ -196,7 +197,7 @@ static void put_rest(const struct coord_rotation *p, struct json *j)
         }
 }
 
-static void fold(struct coord_gather *f, struct coord_rotation *p)
+static void fold(struct coord_answers *f, struct coord_rotation *p)
 {
     struct folded t = {.call = f->call, .pieces = p};
     struct rotation_cells cells;
@@ -220,7 +221,7 @@ static void fold(struct coord_gather *f, struct coord_rotation *p)
     coord_rotation_put(f, p, &out);
 }
 
-void coord_rotation_fold_tree(struct coord_gather *f)
+void coord_rotation_fold_tree(struct coord_answers *f)
 {
     struct coord_rotation *rotations;
     size_t n = coord_rotations_of(f, &rotations);

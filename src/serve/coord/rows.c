@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "coord/counts.h"
+#include "coord/entries.h"
+#include "coord/gather.h"
 #include "coord/groups.h"
+#include "coord/question.h"
 #include "coord/rotation.h"
 #include "coord/totals.h"
 
@@ -14,12 +17,12 @@ typedef const char *make_body(struct coord_call *, size_t member, json_t *items)
 
 static const char *body_plain(struct coord_call *c, size_t member, json_t *items)
 {
-    return coord_body_with(c, c->members[member], "requested_items", items, NULL, NULL);
+    return coord_body_with(c, c->request.members[member], "requested_items", items, NULL, NULL);
 }
 
 /* Asks the owners of the requested items. False: an answer was sent. */
 static bool ask_owners(
-    struct coord_gather *f, struct coord_call *c, const char *path, struct items *items, make_body *make)
+    struct coord_answers *f, struct coord_call *c, const char *path, struct items *items, make_body *make)
 {
     const char *body;
     size_t asked = 0;
@@ -30,15 +33,15 @@ static bool ask_owners(
         coord_error(c, 400, wrong ? wrong : "Missing query parameters: requested_items", NULL);
         return false;
     }
-    coord_gather_begin(f, c, c->n_members + c->c->n_groups);
-    for (size_t i = 0; i < c->n_members; i++)
+    coord_gather_begin(f, c, c->request.n_members + c->c->n_groups);
+    for (size_t i = 0; i < c->request.n_members; i++)
         if (json_array_size(items->own[i]) && (body = make(c, i, items->own[i]))) {
-            coord_gather_ask(f, c->members[i], "POST", path, body);
+            coord_gather_ask(f, c->request.members[i], "POST", path, body);
             asked++;
         }
-    for (size_t i = 0; i < c->n_members && !asked; i++) /* errors in the rest: one server reports them */
-        if (!coord_node_is_away(c->members[i]) || i + 1 == c->n_members) {
-            coord_gather_ask(f, c->members[i], "POST", path, body_plain(c, i, items->own[i]));
+    for (size_t i = 0; i < c->request.n_members && !asked; i++) /* errors in the rest: one server reports them */
+        if (!coord_node_is_away(c->request.members[i]) || i + 1 == c->request.n_members) {
+            coord_gather_ask(f, c->request.members[i], "POST", path, body_plain(c, i, items->own[i]));
             asked++;
         }
     if (coord_gather_wait(f) && coord_envelopes_open(f))
@@ -47,42 +50,33 @@ static bool ask_owners(
     return false;
 }
 
-/* Frees a merged part: the output needs the memory. */
-static void end_part(struct coord_answer *p)
-{
-    if (p->fate == COORD_GOOD) { /* failed parts may still be arriving */
-        text_fini(&p->fetch.body);
-        p->root = p->model = (struct slice){0};
-    }
-}
-
 /* Sends the arrays of all models joined; `ids`: members of their objects that are ids. Other members are those of the
  * first model. */
-static void send_joined(struct coord_gather *f, const char *array, const char *const *ids)
+static void send_joined(struct coord_answers *f, const char *array, const char *const *ids)
 {
     struct text t = {.fd = -1};
     bool first = true;
     struct json j = coord_envelope_begin(f->call, &t);
     json_begin_object(&j);
     for (size_t i = 0; i < f->n; i++) {
-        struct slice_walk w = slice_members(f->parts[i].model);
+        struct slice_walk w = slice_members(f->v[i].model);
         for (struct slice key, value; first && slice_next_member(&w, &key, &value);)
             if (!slice_equals(key, array)) {
                 slice_put_key(&j, key);
                 slice_put(&j, value);
             }
-        first = first && !f->parts[i].model.at;
+        first = first && !f->v[i].model.at;
     }
     json_key(&j, array);
     json_begin_array(&j);
     for (size_t i = 0; i < f->n; i++) {
-        struct slice_walk w = slice_items(slice_get(f->parts[i].model, array));
+        struct slice_walk w = slice_items(slice_get(f->v[i].model, array));
         int64_t own;
         for (struct slice row; slice_next(&w, &row);)
-            if (!f->call->lines || !slice_integer(slice_get(row, ids[0]), &own) ||
-                !coord_groups_hide(f->call, coord_id(f->call, f->parts[i].node, own)))
-                coord_put_with_ids(f->call, &j, f->parts[i].node, row, ids);
-        end_part(&f->parts[i]);
+            if (!f->call->question.lines || !slice_integer(slice_get(row, ids[0]), &own) ||
+                !coord_groups_hide(f->call, coord_id(f->call, f->v[i].node, own)))
+                coord_put_with_ids(f->call, &j, f->v[i].node, row, ids);
+        coord_answer_release(&f->v[i]);
     }
     json_end_array(&j);
     json_end_object(&j);
@@ -90,15 +84,15 @@ static void send_joined(struct coord_gather *f, const char *array, const char *c
 }
 
 static void send_rows(struct coord_call *c, const char *array, const char *const *ids, make_body *make,
-    void (*fold)(struct coord_gather *), void (*add)(struct coord_gather *))
+    void (*fold)(struct coord_answers *), void (*add)(struct coord_answers *))
 {
-    struct coord_gather f;
+    struct coord_answers f;
     struct items items;
     bool some = false;
-    if (!ask_owners(&f, c, coord_path_asked(c), &items, make))
+    if (!ask_owners(&f, c, coord_path_asked(&c->request), &items, make))
         return;
     for (size_t i = 0; i < f.n; i++) {
-        struct coord_answer *p = &f.parts[i];
+        struct coord_answer *p = &f.v[i];
         if (p->model.at && !slice_is(slice_get(p->model, array), '['))
             coord_answer_spoil(&f, p, "its answer has another form than the protocol's");
         some |= p->model.at != NULL;
@@ -108,7 +102,7 @@ static void send_rows(struct coord_call *c, const char *array, const char *const
         add(&f);
         send_joined(&f, array, ids);
     } else {
-        coord_envelope_send_null(c, c->verdict, c->message);
+        coord_envelope_send_null(c, c->outcome.status, c->outcome.message);
     }
     coord_gather_end(&f);
 }
@@ -116,10 +110,10 @@ static void send_rows(struct coord_call *c, const char *array, const char *const
 static const char *body_states(struct coord_call *c, size_t member, json_t *items)
 {
     struct coord_rotation *rotations;
-    size_t n = c->members[member]->rotation ? coord_rotations_find(c, &rotations) : 0;
+    size_t n = c->request.members[member]->rotation ? coord_rotations_find(c, &rotations) : 0;
     for (size_t g = 0; g < n; g++)
         for (size_t i = 0; i < rotations[g].n; i++)
-            if (rotations[g].v[i].node == c->members[member])
+            if (rotations[g].v[i].node == c->request.members[member])
                 return coord_rotation_states_body(c, &rotations[g], i, items);
     return body_plain(c, member, items);
 }
@@ -139,31 +133,31 @@ void coord_analysis_xy(struct coord_call *c)
 
 /* ---- data from all servers ---- */
 
-static void ask_all(struct coord_gather *f, struct coord_call *c, const char *method)
+static void ask_all(struct coord_answers *f, struct coord_call *c, const char *method)
 {
-    const char *path = coord_path_asked(c), *set = http_query(c->q, "markerSetId");
+    const char *path = coord_path_asked(&c->request), *set = http_query(c->q, "markerSetId");
     if (set)
-        path = arena_printf(c->q->arena, "%s?markerSetId=%s", path, coord_path_part(c->q->arena, set));
-    coord_gather_begin(f, c, c->n_members);
-    for (size_t i = 0; i < c->n_members; i++)
-        coord_gather_ask(f, c->members[i], method, path,
-            *method == 'P' ? coord_body_with(c, c->members[i], NULL, NULL, NULL, NULL) : NULL);
+        path = arena_printf(c->arena, "%s?markerSetId=%s", path, coord_path_part(c->arena, set));
+    coord_gather_begin(f, c, c->request.n_members);
+    for (size_t i = 0; i < c->request.n_members; i++)
+        coord_gather_ask(f, c->request.members[i], method, path,
+            *method == 'P' ? coord_body_with(c, c->request.members[i], NULL, NULL, NULL, NULL) : NULL);
 }
 
 void coord_analysis_arrows(struct coord_call *c)
 {
     static const char *const ids[] = {"sourceId", "targetId", NULL};
-    struct coord_gather f;
+    struct coord_answers f;
     struct text t = {.fd = -1};
     ask_all(&f, c, "POST");
     if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
         struct json j = coord_envelope_begin(c, &t);
         json_begin_array(&j);
         for (size_t i = 0; i < f.n; i++) {
-            struct slice_walk w = slice_items(f.parts[i].model);
+            struct slice_walk w = slice_items(f.v[i].model);
             for (struct slice arrow; slice_next(&w, &arrow);)
-                coord_put_with_ids(c, &j, f.parts[i].node, arrow, ids);
-            end_part(&f.parts[i]);
+                coord_put_with_ids(c, &j, f.v[i].node, arrow, ids);
+            coord_answer_release(&f.v[i]);
         }
         json_end_array(&j);
         coord_envelope_send(c, &t);
@@ -190,12 +184,12 @@ enum { MAX_NAMES = 4096 };
 
 static struct names names_new(struct coord_call *c)
 {
-    return (struct names){arena_new(c->q->arena, struct slice, MAX_NAMES), 0, MAX_NAMES};
+    return (struct names){arena_new(c->arena, struct slice, MAX_NAMES), 0, MAX_NAMES};
 }
 
 void coord_analysis_style(struct coord_call *c)
 {
-    struct coord_gather f;
+    struct coord_answers f;
     struct text t = {.fd = -1};
     struct names names = names_new(c);
     ask_all(&f, c, "POST");
@@ -205,7 +199,7 @@ void coord_analysis_style(struct coord_call *c)
         json_key(&j, "styles");
         json_begin_object(&j);
         for (size_t i = 0; i < f.n; i++) {
-            struct slice_walk w = slice_members(slice_get(f.parts[i].model, "styles"));
+            struct slice_walk w = slice_members(slice_get(f.v[i].model, "styles"));
             for (struct slice key, value; slice_next_member(&w, &key, &value);)
                 if (is_new(&names, key)) {
                     slice_put_key(&j, key);
@@ -220,12 +214,12 @@ void coord_analysis_style(struct coord_call *c)
 }
 
 /* Writes the items of arrays, without duplicates. */
-static void put_union(struct coord_gather *f, struct json *j, const char *array)
+static void put_union(struct coord_answers *f, struct json *j, const char *array)
 {
     struct names names = names_new(f->call);
     json_begin_array(j);
     for (size_t i = 0; i < f->n; i++) {
-        struct slice model = f->parts[i].model;
+        struct slice model = f->v[i].model;
         struct slice_walk w = slice_items(array ? slice_get(model, array) : model);
         for (struct slice item; slice_next(&w, &item);)
             if (is_new(&names, item))
@@ -236,7 +230,7 @@ static void put_union(struct coord_gather *f, struct json *j, const char *array)
 
 void coord_analysis_categories(struct coord_call *c)
 {
-    struct coord_gather f;
+    struct coord_answers f;
     struct text t = {.fd = -1};
     ask_all(&f, c, "GET");
     if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
@@ -252,7 +246,7 @@ void coord_analysis_categories(struct coord_call *c)
 
 void coord_marker_sets(struct coord_call *c)
 {
-    struct coord_gather f;
+    struct coord_answers f;
     struct text t = {.fd = -1};
     ask_all(&f, c, "GET");
     if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
@@ -265,17 +259,17 @@ void coord_marker_sets(struct coord_call *c)
 
 /* ---- annotations ---- */
 
-static void put_category(struct coord_gather *f, struct json *j, struct slice name)
+static void put_category(struct coord_answers *f, struct json *j, struct slice name)
 {
     static const char *const ids[] = {"entryId", NULL};
     slice_put_key(j, name);
     json_begin_array(j);
     for (size_t i = 0; i < f->n; i++) {
-        struct slice_walk w = slice_members(slice_get(f->parts[i].model, "annotations"));
+        struct slice_walk w = slice_members(slice_get(f->v[i].model, "annotations"));
         for (struct slice key, value, item; slice_next_member(&w, &key, &value);) {
             struct slice_walk in = slice_items(value);
             while (slice_same(key, name) && slice_next(&in, &item))
-                coord_put_with_ids(f->call, j, f->parts[i].node, item, ids);
+                coord_put_with_ids(f->call, j, f->v[i].node, item, ids);
         }
     }
     json_end_array(j);
@@ -284,28 +278,28 @@ static void put_category(struct coord_gather *f, struct json *j, struct slice na
 /* Asks for annotations. Items are optional; without them, the request goes to all servers unchanged. */
 void coord_analysis_annotations(struct coord_call *c)
 {
-    struct coord_gather f;
+    struct coord_answers f;
     struct text t = {.fd = -1};
     struct items items;
     struct names names = names_new(c);
-    const char *wrong = NULL, *path = coord_path_asked(c);
-    bool by_items = json_is_array(json_object_get(c->parameters, "requested_items"));
+    const char *wrong = NULL, *path = coord_path_asked(&c->request);
+    bool by_items = json_is_array(json_object_get(c->request.parameters, "requested_items"));
     if (by_items && (wrong = coord_items_split(c, &items))) {
         coord_error(c, 400, wrong, NULL);
         return;
     }
-    coord_gather_begin(&f, c, c->n_members);
-    for (size_t i = 0; i < c->n_members; i++)
-        coord_gather_ask(&f, c->members[i], "POST", path,
-            coord_body_with(
-                c, c->members[i], by_items ? "requested_items" : NULL, by_items ? items.own[i] : NULL, NULL, NULL));
+    coord_gather_begin(&f, c, c->request.n_members);
+    for (size_t i = 0; i < c->request.n_members; i++)
+        coord_gather_ask(&f, c->request.members[i], "POST", path,
+            coord_body_with(c, c->request.members[i], by_items ? "requested_items" : NULL,
+                by_items ? items.own[i] : NULL, NULL, NULL));
     if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
         struct json j = coord_envelope_begin(c, &t);
         json_begin_object(&j);
         json_key(&j, "annotations");
         json_begin_object(&j);
         for (size_t i = 0; i < f.n; i++) {
-            struct slice_walk w = slice_members(slice_get(f.parts[i].model, "annotations"));
+            struct slice_walk w = slice_members(slice_get(f.v[i].model, "annotations"));
             for (struct slice key, value; slice_next_member(&w, &key, &value);)
                 if (is_new(&names, key))
                     put_category(&f, &j, key);
@@ -323,7 +317,7 @@ void coord_analysis_annotations(struct coord_call *c)
 static json_t *own_element(struct coord_call *c, const struct node *owner)
 {
     static const char *const keys[] = {"entryId", "destinationId"};
-    json_t *e = json_copy(json_object_get(c->parameters, "requested_element"));
+    json_t *e = json_copy(json_object_get(c->request.parameters, "requested_element"));
     for (int i = 0; i < 2; i++) {
         int64_t id, own;
         if (coord_integer(json_object_get(e, keys[i]), &id) && id >= 0)
@@ -355,18 +349,18 @@ static void put_tips(struct json *j, const struct node *owner, struct slice tips
 /* Returns the member with the requested entry; else one that can report what is wrong with the question. */
 static size_t owner_of_items(struct coord_call *c, const struct items *items)
 {
-    json_t *list = json_object_get(c->parameters, "requested_items"), *item;
+    json_t *list = json_object_get(c->request.parameters, "requested_items"), *item;
     const struct node *n = NULL;
     size_t i, owner = 0;
     int64_t own;
     json_array_foreach (list, i, item)
         if (!n)
             n = coord_entry_owner(c, json_integer_value(item), &own);
-    while (owner < c->n_members && c->members[owner] != n)
+    while (owner < c->request.n_members && c->request.members[owner] != n)
         owner++;
-    if (n && owner < c->n_members && json_array_size(items->own[owner]))
+    if (n && owner < c->request.n_members && json_array_size(items->own[owner]))
         return owner;
-    for (owner = 0; owner + 1 < c->n_members && coord_node_is_away(c->members[owner]);)
+    for (owner = 0; owner + 1 < c->request.n_members && coord_node_is_away(c->request.members[owner]);)
         owner++;
     return owner;
 }
@@ -385,12 +379,14 @@ static void send_tips(struct coord_call *c, const struct coord_answer *p)
 /* Returns the previous piece of the member's group that has the requested entry, too; n_members: none. */
 static size_t piece_before(struct coord_call *c, size_t member, const struct items *items)
 {
-    size_t best = c->n_members;
-    for (size_t i = 0; i < c->n_members && c->members[member]->rotation; i++)
-        if (c->members[i]->rotation == c->members[member]->rotation && json_array_size(items->own[i]) &&
-            coord_member_range(c, c->members[i]).begin < coord_member_range(c, c->members[member]).begin &&
-            (best == c->n_members ||
-                coord_member_range(c, c->members[i]).begin > coord_member_range(c, c->members[best]).begin))
+    size_t best = c->request.n_members;
+    for (size_t i = 0; i < c->request.n_members && c->request.members[member]->rotation; i++)
+        if (c->request.members[i]->rotation == c->request.members[member]->rotation && json_array_size(items->own[i]) &&
+            coord_member_range(c, c->request.members[i]).begin <
+                coord_member_range(c, c->request.members[member]).begin &&
+            (best == c->request.n_members ||
+                coord_member_range(c, c->request.members[i]).begin >
+                    coord_member_range(c, c->request.members[best]).begin))
             best = i;
     return best;
 }
@@ -398,9 +394,9 @@ static size_t piece_before(struct coord_call *c, size_t member, const struct ite
 /* Asks a piece for its end: the next piece does not know the state at its own begin, but this one does. */
 static void tip_at_end(struct coord_call *c, size_t member, json_t *items)
 {
-    struct coord_gather f;
-    json_t *p = json_copy(c->parameters), *element = own_element(c, c->members[member]);
-    json_t *end = json_integer(coord_member_range(c, c->members[member]).end);
+    struct coord_answers f;
+    json_t *p = json_copy(c->request.parameters), *element = own_element(c, c->request.members[member]);
+    json_t *end = json_integer(coord_member_range(c, c->request.members[member]).end);
     json_object_set(p, "requested_items", items);
     json_object_set_new(p, "requested_times", json_pack("[O]", end));
     if (element) {
@@ -410,9 +406,10 @@ static void tip_at_end(struct coord_call *c, size_t member, json_t *items)
         json_object_set(p, "requested_element", element);
     }
     coord_gather_begin(&f, c, 1);
-    coord_gather_ask(&f, c->members[member], "POST", coord_path_asked(c), coord_body_of(c, c->members[member], p));
+    coord_gather_ask(&f, c->request.members[member], "POST", coord_path_asked(&c->request),
+        coord_body_of(c, c->request.members[member], p));
     if (coord_gather_wait(&f) && coord_envelopes_open(&f))
-        send_tips(c, &f.parts[0]);
+        send_tips(c, &f.v[0]);
     coord_gather_end(&f);
     json_decref(end);
     json_decref(element);
@@ -423,11 +420,11 @@ static void tip_at_end(struct coord_call *c, size_t member, json_t *items)
 static void send_group_tips(struct coord_call *c)
 {
     static const char end[] = "tooltip";
-    struct coord_gather f;
+    struct coord_answers f;
     struct items items;
     struct text t = {.fd = -1};
-    const char *path = coord_path_asked(c);
-    path = arena_printf(c->q->arena, "%.*sstates", (int)(strlen(path) - strlen(end)), path);
+    const char *path = coord_path_asked(&c->request);
+    path = arena_printf(c->arena, "%.*sstates", (int)(strlen(path) - strlen(end)), path);
     if (!ask_owners(&f, c, path, &items, body_states))
         return;
     coord_rotation_fold_states(&f);
@@ -443,27 +440,27 @@ void coord_analysis_tooltip(struct coord_call *c)
         send_group_tips(c);
         return;
     }
-    struct coord_gather f;
+    struct coord_answers f;
     struct items items;
-    const char *wrong = coord_items_split(c, &items), *path = coord_path_asked(c);
+    const char *wrong = coord_items_split(c, &items), *path = coord_path_asked(&c->request);
     if (wrong) {
         coord_error(c, 400, wrong, NULL);
         return;
     }
     size_t owner = owner_of_items(c, &items);
-    json_t *element = own_element(c, c->members[owner]);
-    const char *body = coord_body_with(c, c->members[owner], items.given ? "requested_items" : NULL, items.own[owner],
-        element ? "requested_element" : NULL, element);
+    json_t *element = own_element(c, c->request.members[owner]);
+    const char *body = coord_body_with(c, c->request.members[owner], items.given ? "requested_items" : NULL,
+        items.own[owner], element ? "requested_element" : NULL, element);
     coord_gather_begin(&f, c, 1);
-    coord_gather_ask(&f, c->members[owner], "POST", path, body);
+    coord_gather_ask(&f, c->request.members[owner], "POST", path, body);
     if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
-        struct slice_walk w = slice_members(f.parts[0].model);
+        struct slice_walk w = slice_members(f.v[0].model);
         struct slice key, value;
-        size_t before = slice_next_member(&w, &key, &value) ? c->n_members : piece_before(c, owner, &items);
-        if (before < c->n_members)
+        size_t before = slice_next_member(&w, &key, &value) ? c->request.n_members : piece_before(c, owner, &items);
+        if (before < c->request.n_members)
             tip_at_end(c, before, items.own[before]);
         else
-            send_tips(c, &f.parts[0]);
+            send_tips(c, &f.v[0]);
     }
     coord_gather_end(&f);
     json_decref(element);

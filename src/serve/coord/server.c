@@ -13,7 +13,10 @@
 #include "base/pool.h"
 #include "base/wait.h"
 #include "coord/call.h"
+#include "coord/experiments.h"
+#include "coord/model_cache.h"
 #include "coord/output_cache.h"
+#include "coord/rotation.h"
 #include "coord/table.h"
 #include "coord/admission.h"
 
@@ -85,7 +88,7 @@ static void refuse_type(struct coord_call *c)
 
 static void refuse_configurations(struct coord_call *c)
 {
-    if (!tsp_config_type_known(c->arg[0])) {
+    if (!tsp_config_type_known(c->request.arg[0])) {
         refuse_type(c);
         return;
     }
@@ -107,8 +110,8 @@ static void send_health(struct coord_call *c)
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     bool up = false;
-    for (size_t i = 0; i < c->n_servers; i++)
-        up |= !coord_node_is_away(c->servers[i]);
+    for (size_t i = 0; i < c->request.n_servers; i++)
+        up |= !coord_node_is_away(c->request.servers[i]);
     json_begin_object(&j);
     json_kv_string(&j, "status", up ? "UP" : "DOWN");
     json_end_object(&j);
@@ -150,15 +153,15 @@ static void send_servers(struct coord_call *c)
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     json_begin_array(&j);
-    for (size_t i = 0; i < c->n_servers; i++) {
-        struct node *n = c->servers[i];
+    for (size_t i = 0; i < c->request.n_servers; i++) {
+        struct node *n = c->request.servers[i];
         json_begin_object(&j);
         json_kv_string(&j, "name", n->is->name);
-        json_kv_string(&j, "url", coord_node_url(n, c->q->arena));
+        json_kv_string(&j, "url", coord_node_url(n, c->arena));
         bool away = coord_node_is_away(n);
         json_kv_string(&j, "status", away ? "AWAY" : stages[atomic_load(&n->stage) == NODE_THERE]);
         if (away)
-            json_kv_string(&j, "statusMessage", coord_node_why(n, c->q->arena));
+            json_kv_string(&j, "statusMessage", coord_node_why(n, c->arena));
         json_kv_bool(&j, "cluster", atomic_load(&n->in_cluster)); /* continues critical paths on other nodes */
         json_end_object(&j);
     }
@@ -207,7 +210,7 @@ static bool send_self(struct coord_call *c, const struct tsp_path *path)
 static bool take_body(struct coord_call *c)
 {
     const char *title, *detail;
-    int status = tsp_body(c->q, &c->body, &c->parameters, &title, &detail);
+    int status = tsp_body(c->q, &c->request.body, &c->request.parameters, &title, &detail);
     if (status)
         coord_error(c, status, title, detail);
     return !status;
@@ -222,9 +225,9 @@ static uint64_t magnitude(uint64_t v)
 static uint64_t kind_of(const struct coord_call *c)
 {
     int64_t times = 0;
-    coord_integer(json_object_get(json_object_get(c->parameters, "requested_timerange"), "nbTimes"), &times);
+    coord_integer(json_object_get(json_object_get(c->request.parameters, "requested_timerange"), "nbTimes"), &times);
     const uint64_t of[] = {
-        map_hash(c->q->path, strlen(c->q->path)), magnitude(c->q->body_bytes), magnitude((uint64_t)times)};
+        map_hash(c->request.path, strlen(c->request.path)), magnitude(c->q->body_bytes), magnitude((uint64_t)times)};
     return map_hash(of, sizeof of);
 }
 
@@ -233,7 +236,7 @@ static void run_admitted(struct coord_call *c, const struct route *r)
     struct coord_admitted turn;
     if (coord_admission_begin(c->c->turns, c->q, kind_of(c), &turn))
         r->run(c);
-    coord_admission_end(c->c->turns, &turn, c->held, c->replied && !http_was_gone(c->q));
+    coord_admission_end(c->c->turns, &turn, c->outcome.held, c->outcome.replied && !http_was_gone(c->q));
 }
 
 static void run(struct coord_call *c, const struct route *r)
@@ -241,14 +244,14 @@ static void run(struct coord_call *c, const struct route *r)
     if (c->q->only_asks && r->flags & CHANGES)
         coord_error(c, 403, "Pages of other sites may ask, but not change anything",
             "start the coordinator with --cors and this page's origin, which then may");
-    else if ((!(r->flags & OF_EXPERIMENT) || coord_members_find(c, c->arg[0])) &&
+    else if ((!(r->flags & OF_EXPERIMENT) || coord_members_find(c, c->request.arg[0])) &&
         (!(r->flags & HAS_BODY) || take_body(c)))
         run_admitted(c, r);
-    if (!c->replied)
+    if (!c->outcome.replied)
         coord_error(c, 503, "The request ended before its answer was there", NULL);
-    json_decref(c->parameters);
-    json_decref(c->body);
-    vec_free(&c->missing);
+    json_decref(c->request.parameters);
+    json_decref(c->request.body);
+    vec_free(&c->outcome.missing);
 }
 
 static const uint64_t *keys_now(struct coordinator *k, struct arena *a)
@@ -271,20 +274,21 @@ static const char *via_from_here(struct coordinator *k, struct http_request *q)
 
 static void route(struct coordinator *k, struct http_request *q, const struct tsp_path *path)
 {
-    struct coord_call c = {.c = k, .q = q};
+    struct coord_call c = {
+        .c = k, .q = q, .arena = q->arena, .request = {.arena = q->arena, .path = q->path}, .outcome.arena = q->arena};
     const char *title;
     int status;
-    c.via = via_from_here(k, q);
-    c.n_servers = coord_nodes_now(k, q->arena, &c.servers);
-    c.keys = keys_now(k, q->arena);
+    c.request.via = via_from_here(k, q);
+    c.request.n_servers = coord_nodes_now(k, q->arena, &c.request.servers);
+    c.request.keys = keys_now(k, q->arena);
     if (send_self(&c, path))
         return;
-    if (!c.via) {
+    if (!c.request.via) {
         coord_error(
             &c, 508, "Coordinators ask each other in a circle", "take this one off its own list of servers, or theirs");
         return;
     }
-    int found = tsp_route_find(q, path, routes, N_ROUTES, sizeof *routes, c.arg, &status, &title);
+    int found = tsp_route_find(q, path, routes, N_ROUTES, sizeof *routes, c.request.arg, &status, &title);
     if (found >= 0)
         run(&c, &routes[found]);
     else
@@ -349,7 +353,8 @@ static void free_all(struct coordinator *c)
     coord_bookmarks_close(c->bookmarks);
     coord_versions_free(c->versions);
     coord_output_cache_free(c->output_cache);
-    coord_positions_free(c->places);
+    coord_positions_free(c->positions);
+    coord_models_free(c->models);
     coord_line_cache_free(c->line_cache);
     coord_admission_free(c->turns);
     coord_ids_free(c->ids);
@@ -373,7 +378,8 @@ int coord_start(const struct coord_options *o, struct coordinator **out, struct 
     c->ids = coord_ids_new();
     c->versions = coord_versions_new();
     c->output_cache = coord_output_cache_new();
-    c->places = coord_positions_new();
+    c->positions = coord_positions_new();
+    c->models = coord_models_new();
     c->line_cache = coord_line_cache_new();
     c->turns = coord_admission_new(c->o.answers_bytes);
     pthread_mutex_init(&c->lock, NULL);

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/regex.h"
 #include "base/time.h"
-#include "coord/call.h"
+#include "coord/request.h"
 
 enum { ANSWER_BYTES = 64 << 20, MAKE_MS = 30000, NS_PER_MS = 1000000 };
 

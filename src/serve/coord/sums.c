@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coord/entries.h"
+
 enum { MOST_SUMS = 64 };
 
 /* ---- rules: text of a label, and the numbers it is made of (docs/tsp.md) ---- */
@@ -176,7 +178,7 @@ static struct root_sum *sum_called(struct sums *all, struct coord_call *c, struc
             return &all->v.v[i];
     if (all->v.n == MOST_SUMS)
         return NULL;
-    struct root_sum s = {.label = label, .key = key, .root = arena_new(c->q->arena, int64_t, all->parts + 1)};
+    struct root_sum s = {.label = label, .key = key, .root = arena_new(c->arena, int64_t, all->parts + 1)};
     for (size_t i = 0; i < all->parts; i++)
         s.root[i] = -1;
     vec_push(&all->v, s);

@@ -5,170 +5,13 @@
 #include <strings.h>
 
 #include "base/terms.h"
+#include "coord/gather.h"
 #include "coord/numbering.h"
 #include "coord/rotation.h"
+#include "coord/times.h"
 #include "coord/table.h"
 
-enum { MAX_LINES = 10000, MAX_COLUMNS_ASKED = 4096, MAX_EQUAL = 500 };
-
-/* ---- asking ---- */
-
-static json_t *list_of(const int64_t *v, size_t n)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, json_integer(v[i]));
-    return list;
-}
-
-static void set(json_t *p, const char *key, json_t *value)
-{
-    if (value)
-        json_object_set(p, key, value);
-    else
-        json_object_del(p, key);
-}
-
-/* Returns the negative, for numbers in descending order. */
-static int64_t negative(int64_t v)
-{
-    return v == INT64_MIN ? INT64_MAX : -v;
-}
-
-/* Returns the request's parameters for one member, including filters unknown to the coordinator. */
-static const char *body_for(const struct merged_table *t, size_t member, const struct line_ask *a)
-{
-    json_t *p = json_copy(t->call->parameters), *body = json_object();
-    bool descending = t->columns->descending;
-    int64_t own_time = descending ? negative(a->time) : coord_time_asked_from(t->call->members[member], a->time);
-    set(p, "requested_table_index", NULL);
-    set(p, "requested_times", NULL);
-    set(p, "requested_value", NULL);
-    set(p, "table_search_direction", NULL);
-    set(p, "table_filter_expressions", t->filter[member]);
-    set(p, "table_search_expressions", a->find || a->tagged ? t->search[member] : NULL);
-    if (a->by_time && descending)
-        json_object_set_new(p, "requested_value", json_integer(own_time));
-    else if (a->by_time)
-        json_object_set_new(p, "requested_times", list_of(&own_time, 1));
-    else
-        json_object_set_new(p, "requested_table_index", json_integer((json_int_t)a->index));
-    if (a->find)
-        json_object_set_new(p, "table_search_direction", json_string(a->backward ? "PREVIOUS" : "NEXT"));
-    json_object_set_new(p, "requested_table_count", json_integer((json_int_t)a->count));
-    set(p, "requested_table_column_ids", NULL);
-    if (a->n_ids)
-        json_object_set_new(p, "requested_table_column_ids", list_of(a->ids, a->n_ids));
-    json_object_set_new(body, "parameters", p);
-    return coord_body_text(t->call->q->arena, body);
-}
-
-static struct slice content_at(struct slice line, size_t cell)
-{
-    return slice_get(coord_line_cell(line, cell), "content");
-}
-
-/* Reads a number such as "1795225075376113629", with or without quotes. */
-bool coord_table_take_time(struct slice content, int64_t *time)
-{
-    if (slice_is(content, '"'))
-        content = (struct slice){content.at + 1, content.n - 2};
-    return slice_integer(content, time);
-}
-
-size_t coord_table_find_id(const int64_t *ids, size_t n, int64_t id)
-{
-    size_t i = 0;
-    while (i < n && ids[i] != id)
-        i++;
-    return i;
-}
-
-/* Reads the member's lines. Returns NULL, or what is wrong with them. */
-static const char *read_lines(
-    const struct merged_table *t, size_t member, struct slice model, uint64_t most, struct line_answer *out)
-{
-    struct arena *a = t->call->q->arena;
-    struct slice column_ids = slice_get(model, "columnIds");
-    struct slice_walk w = slice_items(column_ids);
-    size_t n_ids = 0;
-    const struct own_columns *own = &t->columns->of[member];
-    int64_t low, size, index;
-    struct slice item;
-    while (n_ids < MAX_COLUMNS_ASKED && slice_next(&w, &item))
-        n_ids++;
-    out->ids = arena_new(a, int64_t, n_ids + 1);
-    for (w = slice_items(column_ids); out->n_ids < n_ids && slice_next(&w, &item);)
-        if (!slice_integer(item, &out->ids[out->n_ids++]))
-            return "its table has columns without numbers";
-    if (!slice_integer(slice_get(model, "lowIndex"), &low) || !slice_integer(slice_get(model, "size"), &size) ||
-        low < 0 || size < 0)
-        return "its table has no size";
-    out->low = (uint64_t)low;
-    out->size = (uint64_t)size;
-    size_t time = coord_table_find_id(out->ids, out->n_ids, own->by[0]),
-           begin = coord_table_find_id(out->ids, out->n_ids, own->by[1]);
-    out->lines = arena_new(a, struct table_line, most + 1);
-    for (w = slice_items(slice_get(model, "lines")); out->n < most && slice_next(&w, &item); out->n++) {
-        struct table_line *l = &out->lines[out->n];
-        if (!slice_integer(slice_get(item, "index"), &index) || index < 0)
-            return "its table has lines without numbers";
-        *l = (struct table_line){.object = item, .index = (uint64_t)index};
-        if (t->columns->ordered && !coord_table_take_time(content_at(item, time), &l->own_time))
-            return "its table has lines without times";
-        if (t->columns->descending) {
-            l->time = negative(l->own_time);
-            if (own->n_by > 1 && coord_table_take_time(content_at(item, begin), &l->begin))
-                l->begin = coord_time_shown(t->call->members[member], l->begin);
-        } else if (t->columns->ordered) {
-            l->time = coord_time_shown(t->call->members[member], l->own_time);
-        }
-    }
-    out->good = true;
-    return NULL;
-}
-
-static void take_lines(struct merged_table *t, size_t member, struct coord_gather *f, struct coord_answer *p,
-    const struct line_ask *ask, struct line_answer *out)
-{
-    const char *wrong = NULL;
-    if (p->fate == COORD_GOOD && p->model.at)
-        wrong = slice_is(p->model, '{') ? read_lines(t, member, p->model, ask->count, out) : "its table is none";
-    if (wrong)
-        coord_answer_spoil(f, p, wrong);
-    if (out->good && !wrong) {
-        coord_line_cache_note(t, member, out);
-    } else {
-        *out = (struct line_answer){0};
-        bool away = p->fate == COORD_MISSING || (p->fate == COORD_REFUSED && p->fetch.status >= 500);
-        t->absent[member] = away && coord_line_cache_answer(t, member, ask, out);
-        t->asked[member] = t->absent[member];
-    }
-    t->size[member] = out->size;
-}
-
-bool coord_table_ask(
-    struct merged_table *t, const struct line_ask *ask, struct line_answer *answer, struct coord_gather *f)
-{
-    struct coord_call *c = t->call;
-    const char *path = coord_path_asked(c);
-    struct coord_answer **part = arena_new(c->q->arena, struct coord_answer *, t->n + 1);
-    coord_gather_begin(f, c, t->n);
-    for (size_t i = 0; i < t->n; i++)
-        if (t->absent[i] && !ask[i].skip)
-            coord_line_cache_answer(t, i, &ask[i], &answer[i]);
-        else if (t->asked[i] && !ask[i].skip)
-            part[i] = coord_gather_ask(f, c->members[i], "POST", path, body_for(t, i, &ask[i]));
-    if (!f->n)
-        return true;
-    if (!coord_gather_wait(f) || !coord_envelopes_open(f))
-        return false;
-    for (size_t i = 0; i < t->n; i++)
-        if (part[i])
-            take_lines(t, i, f, part[i], &ask[i], &answer[i]);
-    t->sized = true;
-    return true;
-}
+enum { MAX_LINES = 10000, MAX_EQUAL = 500 };
 
 /* ---- requests ---- */
 
@@ -176,15 +19,15 @@ bool coord_table_ask(
 static json_t *expression_for(
     const struct merged_table *t, size_t member, const struct table_column *column, json_t *given)
 {
-    const struct node *n = t->call->members[member];
+    const struct node *n = t->call->request.members[member];
     const char *pattern = json_string_value(given);
     if (!pattern)
         return json_incref(given);
     if (column->timed)
-        return json_string(coord_time_text_asked(t->call->q->arena, n, pattern));
+        return json_string(coord_time_text_asked(t->call->arena, n, pattern));
     if (!column->numbers_of.at || !t->numbering)
         return json_incref(given);
-    const char *own = coord_numbers_asked(t->numbering, t->call->q->arena, n, pattern);
+    const char *own = coord_numbers_asked(t->numbering, t->call->arena, n, pattern);
     return own ? json_string(own) : NULL;
 }
 
@@ -211,11 +54,12 @@ static bool translate(const struct merged_table *t, size_t member, json_t *given
             fits &= asked != NULL;
             if (!asked)
                 continue;
-            json_object_set_new(*out, arena_printf(t->call->q->arena, "%lld", (long long)own), asked);
+            json_object_set_new(*out, arena_printf(t->call->arena, "%lld", (long long)own), asked);
         } else if (pattern) { /* lines without the column all show the same text */
             struct terms one = {0};
             terms_add(&one, 0, pattern);
-            fits &= term_fits(&one.v[0], at == t->columns->trace ? coord_machine_name(t->call->members[member]) : "");
+            fits &= term_fits(
+                &one.v[0], at == t->columns->trace ? coord_machine_name(t->call->request.members[member]) : "");
             terms_fini(&one);
         }
     }
@@ -226,11 +70,11 @@ static bool translate(const struct merged_table *t, size_t member, json_t *given
 static uint64_t key_of(struct coord_call *c)
 {
     static const char *const keys[] = {"table_filter_expressions", "filter_query_parameters"};
-    struct arena *a = c->q->arena;
-    const char *s = arena_printf(a, "%s\n%s", c->arg[0], c->arg[1]);
+    struct arena *a = c->arena;
+    const char *s = arena_printf(a, "%s\n%s", c->request.arg[0], c->request.arg[1]);
     for (int i = 0; i < 2; i++) {
         char *text = json_dumps(
-            json_object_get(c->parameters, keys[i]), JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+            json_object_get(c->request.parameters, keys[i]), JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
         s = arena_printf(a, "%s\n%s", s, text ? text : "");
         free(text);
     }
@@ -241,15 +85,15 @@ static uint64_t key_of(struct coord_call *c)
 static void keep(struct coord_call *c, const char *name, size_t member, json_t *v)
 {
     if (v)
-        json_object_set_new(c->body, arena_printf(c->q->arena, "%s of %zu", name, member), v);
+        json_object_set_new(c->request.body, arena_printf(c->arena, "%s of %zu", name, member), v);
 }
 
 static void table_begin(struct merged_table *t, struct coord_call *c, const struct table_columns *columns,
     const struct group_numbers *numbering)
 {
-    struct arena *a = c->q->arena;
+    struct arena *a = c->arena;
     *t = (struct merged_table){
-        .call = c, .columns = columns, .numbering = numbering, .n = c->n_members, .key = key_of(c)};
+        .call = c, .columns = columns, .numbering = numbering, .n = c->request.n_members, .key = key_of(c)};
     t->asked = arena_new(a, bool, t->n + 1);
     t->absent = arena_new(a, bool, t->n + 1);
     t->cached_lines = arena_new(a, const struct cached_lines *, t->n + 1);
@@ -259,14 +103,16 @@ static void table_begin(struct merged_table *t, struct coord_call *c, const stru
     t->search = arena_new(a, json_t *, t->n + 1);
     t->size = arena_new(a, uint64_t, t->n + 1);
     for (size_t i = 0; i < t->n; i++) {
-        bool passes = translate(t, i, json_object_get(c->parameters, "table_filter_expressions"), &t->filter[i]);
-        t->fits[i] = translate(t, i, json_object_get(c->parameters, "table_search_expressions"), &t->search[i]);
+        bool passes = translate(
+            t, i, json_object_get(c->request.parameters, "table_filter_expressions"), &t->filter[i]);
+        t->fits[i] = translate(t, i, json_object_get(c->request.parameters, "table_search_expressions"), &t->search[i]);
         t->all_fit[i] = t->fits[i] && t->search[i] && !json_object_size(t->search[i]);
         t->asked[i] = columns->of[i].known && passes;
-        if (!columns->of[i].known && coord_node_is_away(c->members[i]))
-            coord_note_missing(c, c->members[i], coord_node_why(c->members[i], a));
-        if (t->asked[i] && json_object_size(t->filter[i]) && atomic_load(&c->members[i]->numbers_anew))
-            coord_note_partial(c, c->members[i], "it may show lines that do not fit: the protocol has no such filters");
+        if (!columns->of[i].known && coord_node_is_away(c->request.members[i]))
+            coord_note_missing(&c->outcome, c->request.members[i], coord_node_why(c->request.members[i], a));
+        if (t->asked[i] && json_object_size(t->filter[i]) && atomic_load(&c->request.members[i]->numbers_anew))
+            coord_note_partial(&c->outcome, c->request.members[i],
+                "it may show lines that do not fit: the protocol has no such filters");
         keep(c, "filter", i, t->filter[i]);
         keep(c, "search", i, t->search[i]);
     }
@@ -274,10 +120,10 @@ static void table_begin(struct merged_table *t, struct coord_call *c, const stru
 
 static const char *read_shown(struct coord_call *c, const struct table_columns *columns, struct lines_wanted *w)
 {
-    json_t *list = json_object_get(c->parameters, "requested_table_column_ids"), *item;
+    json_t *list = json_object_get(c->request.parameters, "requested_table_column_ids"), *item;
     size_t i;
     int64_t id;
-    w->shown = arena_new(c->q->arena, size_t, columns->n + json_array_size(list) + 1);
+    w->shown = arena_new(c->arena, size_t, columns->n + json_array_size(list) + 1);
     for (i = 0; !json_array_size(list) && i < columns->n; i++)
         w->shown[w->n_shown++] = i;
     json_array_foreach (list, i, item) {
@@ -292,11 +138,11 @@ static const char *read_shown(struct coord_call *c, const struct table_columns *
 
 static const char *read_wanted(struct coord_call *c, const struct table_columns *columns, struct lines_wanted *w)
 {
-    json_t *index = json_object_get(c->parameters, "requested_table_index"),
-           *times = json_object_get(c->parameters, "requested_times"),
-           *value = json_object_get(c->parameters, "requested_value"),
-           *count = json_object_get(c->parameters, "requested_table_count");
-    const char *direction = coord_text(c->parameters, "table_search_direction");
+    json_t *index = json_object_get(c->request.parameters, "requested_table_index"),
+           *times = json_object_get(c->request.parameters, "requested_times"),
+           *value = json_object_get(c->request.parameters, "requested_value"),
+           *count = json_object_get(c->request.parameters, "requested_table_count");
+    const char *direction = coord_text(c->request.parameters, "table_search_direction");
     int64_t n;
     *w = (struct lines_wanted){0};
     if (!index && !times && !value)
@@ -313,10 +159,10 @@ static const char *read_wanted(struct coord_call *c, const struct table_columns 
     if (!index && (value ? !coord_integer(value, &w->time) : !coord_integer(json_array_get(times, 0), &w->time)))
         return value ? "Invalid query parameters: requested_value" : "Invalid query parameters: requested_times";
     if (columns->descending)
-        w->time = value ? negative(w->time) : INT64_MIN;
+        w->time = value ? coord_table_negative(w->time) : INT64_MIN;
     if (direction && strcasecmp(direction, "NEXT") != 0 && strcasecmp(direction, "PREVIOUS") != 0)
         return "Invalid query parameters: table_search_direction";
-    w->find = direction && json_object_size(json_object_get(c->parameters, "table_search_expressions"));
+    w->find = direction && json_object_size(json_object_get(c->request.parameters, "table_search_expressions"));
     w->backward = w->find && !strcasecmp(direction, "PREVIOUS");
     return read_shown(c, columns, w);
 }
@@ -332,11 +178,11 @@ static size_t ids_by(const struct merged_table *t, size_t member)
 /* Finds the member with the next line at a position; n: none. False: an answer was sent. */
 static bool owner_at(struct merged_table *t, const uint64_t *position, size_t *owner)
 {
-    struct arena *a = t->call->q->arena;
+    struct arena *a = t->call->arena;
     struct line_ask *ask = arena_new(a, struct line_ask, t->n + 1);
     struct line_answer *answer = arena_new(a, struct line_answer, t->n + 1);
     size_t *taken = arena_new(a, size_t, t->n + 1);
-    struct coord_gather f;
+    struct coord_answers f;
     for (size_t i = 0; i < t->n; i++)
         ask[i] = (struct line_ask){
             .index = position[i], .count = 1, .ids = t->columns->of[i].by, .n_ids = ids_by(t, i)};
@@ -351,9 +197,9 @@ static bool owner_at(struct merged_table *t, const uint64_t *position, size_t *o
 static bool pass_equals(
     struct merged_table *t, size_t owner, const struct table_line *line, const uint64_t *after, uint64_t *position)
 {
-    struct line_ask *ask = arena_new(t->call->q->arena, struct line_ask, t->n + 1);
-    struct line_answer *answer = arena_new(t->call->q->arena, struct line_answer, t->n + 1);
-    struct coord_gather f;
+    struct line_ask *ask = arena_new(t->call->arena, struct line_ask, t->n + 1);
+    struct line_answer *answer = arena_new(t->call->arena, struct line_answer, t->n + 1);
+    struct coord_answers f;
     for (size_t i = 0; i < t->n; i++) {
         uint64_t n = i == owner || after[i] < position[i] ? 0 : after[i] - position[i];
         ask[i] = (struct line_ask){.index = position[i],
@@ -375,8 +221,8 @@ static bool locate_line(struct merged_table *t, size_t owner, const struct table
 {
     const int64_t time = line->time;
     const uint64_t index = line->index;
-    uint64_t *at = arena_new(t->call->q->arena, uint64_t, t->n + 1),
-             *after = arena_new(t->call->q->arena, uint64_t, t->n + 1);
+    uint64_t *at = arena_new(t->call->arena, uint64_t, t->n + 1),
+             *after = arena_new(t->call->arena, uint64_t, t->n + 1);
     if (!t->columns->ordered) {
         memset(position, 0, t->n * sizeof *position);
         memcpy(position, t->size, owner * sizeof *position);
@@ -396,10 +242,10 @@ static bool locate_line(struct merged_table *t, size_t owner, const struct table
  * sent. */
 static bool find(struct merged_table *t, bool backward, uint64_t *position, bool *found)
 {
-    struct arena *a = t->call->q->arena;
+    struct arena *a = t->call->arena;
     struct line_ask *ask = arena_new(a, struct line_ask, t->n + 1);
     struct line_answer *answer = arena_new(a, struct line_answer, t->n + 1);
-    struct coord_gather f;
+    struct coord_answers f;
     size_t owner = t->n, best = t->n;
     if (backward && !owner_at(t, position, &owner))
         return false;
@@ -437,7 +283,7 @@ static void ask_shown(const struct merged_table *t, const struct lines_wanted *w
         finds |= t->columns->v[w->shown[k]].found && t->n > 1;
     for (size_t i = 0; i < t->n; i++) {
         const struct own_columns *own = &t->columns->of[i];
-        int64_t *ids = arena_new(t->call->q->arena, int64_t, w->n_shown + 4);
+        int64_t *ids = arena_new(t->call->arena, int64_t, w->n_shown + 4);
         for (size_t k = 0; k < w->n_shown; k++)
             if (own->own[w->shown[k]] >= 0)
                 ids[ask[i].n_ids++] = own->own[w->shown[k]];
@@ -450,29 +296,8 @@ static void ask_shown(const struct merged_table *t, const struct lines_wanted *w
     }
 }
 
-/* Lines of all members, in order. */
-struct merged_lines {
-    struct chosen_line *v;
-    uint64_t n;
-};
-
-/* Takes lines until there are `count`. False: before that, a member ran out of its `asked` lines, so that the next line
- * is unknown. */
-static bool merge_lines(struct merged_table *t, const struct line_answer *answer, uint64_t asked, uint64_t count,
-    uint64_t *position, struct merged_lines *out)
-{
-    size_t *taken = arena_new(t->call->q->arena, size_t, t->n + 1);
-    for (size_t i; out->n < count && (i = coord_table_next(t, answer, taken)) < t->n;) {
-        out->v[out->n++] = (struct chosen_line){i, &answer[i], &answer[i].lines[taken[i]++]};
-        position[i]++;
-        if (taken[i] == asked && out->n < count)
-            return false;
-    }
-    return true;
-}
-
 static bool ask_lines(struct merged_table *t, struct line_ask *ask, uint64_t count, const uint64_t *position,
-    struct line_answer *answer, struct coord_gather *f)
+    struct line_answer *answer, struct coord_answers *f)
 {
     for (size_t i = 0; i < t->n; i++) {
         ask[i].index = position[i];
@@ -521,12 +346,12 @@ static bool send_lines(struct merged_table *t, const struct lines_wanted *w, uin
     uint64_t *position, const uint64_t *sizes)
 {
     struct coord_call *c = t->call;
-    struct arena *a = c->q->arena;
+    struct arena *a = c->arena;
     struct line_ask *ask = arena_new(a, struct line_ask, t->n + 1);
     struct line_answer *answer = arena_new(a, struct line_answer, 2 * t->n + 1);
     struct merged_lines lines = {.v = arena_new(a, struct chosen_line, count + 1)};
     uint64_t asked = usual_page(t, count);
-    struct coord_gather f[2];
+    struct coord_answers f[2];
     for (size_t i = 0; i < t->n; i++)
         ask[i] = (struct line_ask){.tagged = t->fits[i], .by_time = is_from_time(t, w), .time = w->time};
     ask_shown(t, w, ask);
@@ -536,18 +361,18 @@ static bool send_lines(struct merged_table *t, const struct lines_wanted *w, uin
         positions_of(t, answer, position);
         low = coord_position_sum(t, position);
     }
-    if (good && !sizes && c->verdict == COORD_COMPLETED)
+    if (good && !sizes && c->outcome.status == COORD_COMPLETED)
         coord_positions_note(t, position);
     bool same = !good || !sizes || !memcmp(sizes, t->size, t->n * sizeof *sizes);
-    if (good && same && !merge_lines(t, answer, asked, count, position, &lines)) {
+    if (good && same && !coord_table_merge(t, answer, asked, count, position, &lines)) {
         uint64_t left = count - lines.n;
         for (size_t i = 0; i < t->n; i++)
             ask[i].by_time = false;
         good = ask_lines(t, ask, left, position, answer + t->n, &f[1]);
         if (good)
-            merge_lines(t, answer + t->n, left, count, position, &lines);
+            coord_table_merge(t, answer + t->n, left, count, position, &lines);
     }
-    if (good && same && c->verdict == COORD_COMPLETED)
+    if (good && same && c->outcome.status == COORD_COMPLETED)
         coord_positions_note(t, position);
     struct backfill backfill = {0};
     if (good && same && coord_backfill_ask(t, lines.v, lines.n, &backfill))
@@ -563,16 +388,16 @@ static bool send_lines_again(struct merged_table *t, const struct lines_wanted *
 {
     if (w->by_time || w->find || !coord_positions_exactly(t, w->index, position) || w->index >= coord_table_size(t))
         return false;
-    uint64_t *sizes = arena_new(t->call->q->arena, uint64_t, t->n + 1);
+    uint64_t *sizes = arena_new(t->call->arena, uint64_t, t->n + 1);
     memcpy(sizes, t->size, t->n * sizeof *sizes);
     return send_lines(t, w, w->count, w->index, position, sizes);
 }
 
 static bool is_searched(const struct coord_call *c, const struct table_column *column)
 {
-    const char *key = arena_printf(c->q->arena, "%lld", (long long)column->id);
-    return json_object_get(json_object_get(c->parameters, "table_search_expressions"), key) ||
-        json_object_get(json_object_get(c->parameters, "table_filter_expressions"), key);
+    const char *key = arena_printf(c->arena, "%lld", (long long)column->id);
+    return json_object_get(json_object_get(c->request.parameters, "table_search_expressions"), key) ||
+        json_object_get(json_object_get(c->request.parameters, "table_filter_expressions"), key);
 }
 
 /* Asks for the numbering if a requested column has numbers of entries. False: the client is gone. */
@@ -607,7 +432,7 @@ void coord_table_lines(struct coord_call *c)
     if (!ask_numbering(c, &columns, &w, &numbering))
         return;
     table_begin(&t, c, &columns, &numbering);
-    uint64_t *position = arena_new(c->q->arena, uint64_t, t.n + 1);
+    uint64_t *position = arena_new(c->arena, uint64_t, t.n + 1);
     if (is_from_time(&t, &w)) {
         send_lines(&t, &w, w.count, 0, position, NULL);
         return;

@@ -48,8 +48,6 @@ struct merged_table {
     bool sized;
     uint64_t key;                    /* hash of the table, filters included */
 };
-uint64_t coord_table_size(const struct merged_table *);
-uint64_t coord_position_sum(const struct merged_table *, const uint64_t *position);
 
 /* Question for lines to one member. */
 struct line_ask {
@@ -62,8 +60,6 @@ struct line_ask {
 /* Line. own_time: by its server's clock. begin: order of lines with one time, or number. object: at NULL for an absent
  * server; sure: the time is not estimated. */
 struct table_line { struct slice object; int64_t own_time, time, begin; uint64_t index; bool sure; };
-/* Compares line a of member i with line b of member k; < 0: a comes first. */
-int coord_table_compare(const struct table_line *a, size_t i, const struct table_line *b, size_t k);
 struct line_answer {
     bool good;
     uint64_t low, size;
@@ -73,15 +69,39 @@ struct line_answer {
 /* Asks all members at once. answers[i].good: member i answered, and was not skipped. Missing sources are noted; those
  * members are absent, or take no more part if nothing of them is cached. `f` holds what the lines borrow: call
  * coord_gather_end in any case. False: an answer was sent, or the client is gone. */
-bool coord_table_ask(struct merged_table *, const struct line_ask *, struct line_answer *, struct coord_gather *f);
+bool coord_table_ask(struct merged_table *, const struct line_ask *, struct line_answer *, struct coord_answers *f);
 
-/* ---- backfill of cells by other servers (backfill.c) ---- */
+/* ---- order of lines (table_merge.c) ---- */
 
 /* Line of the answer: its member, and that one's answer. */
 struct chosen_line { size_t member; const struct line_answer *of; const struct table_line *line; };
+/* Lines of all members, in order. */
+struct merged_lines { struct chosen_line *v; uint64_t n; };
+uint64_t coord_table_size(const struct merged_table *);
+uint64_t coord_position_sum(const struct merged_table *, const uint64_t *position);
+/* Compares line a of member i with line b of member k; < 0: a comes first. */
+int coord_table_compare(const struct table_line *a, size_t i, const struct table_line *b, size_t k);
+/* Returns the member whose line is next; n: none is left. next: next lines of the members; taken: number of those
+ * already used. */
+size_t coord_table_next(const struct merged_table *, const struct line_answer *next, const size_t *taken);
+/* Returns the member with the last line before a position, among the lines left; n: none. */
+size_t coord_table_previous(const struct merged_table *, const struct line_answer *before, const size_t *left);
+/* Takes lines until there are `count`, and moves the position. False: before that, a member ran out of its `asked`
+ * lines, so that the next line is unknown. */
+bool coord_table_merge(struct merged_table *, const struct line_answer *, uint64_t asked, uint64_t count,
+    uint64_t *position, struct merged_lines *out);
+/* Returns the index of a column among ids; n: none. */
+size_t coord_table_find_id(const int64_t *ids, size_t n, int64_t id);
+/* Reads the number in a cell's content, with or without quotes. */
+bool coord_table_take_time(struct slice content, int64_t *time);
+/* Returns the negative, for numbers in descending order. */
+int64_t coord_table_negative(int64_t);
+
+/* ---- backfill of cells by other servers (backfill.c) ---- */
+
 struct fill { size_t by; struct slice line; }; /* the member that filled in; line at NULL: none did */
 struct backfill {
-    struct coord_gather gather;
+    struct coord_answers gather;
     struct fill *of;                 /* fills by chosen line */
     int64_t **ids; size_t *n_ids;    /* columns of its cells, by member */
 };
@@ -93,11 +113,6 @@ void coord_backfill_end(struct backfill *);
 struct slice coord_backfill_cell(const struct merged_table *, const struct backfill *, size_t chosen, size_t column);
 /* Returns a cell of a line. */
 struct slice coord_line_cell(struct slice line, size_t cell);
-
-/* Returns the index of a column among ids; n: none. */
-size_t coord_table_find_id(const int64_t *ids, size_t n, int64_t id);
-/* Reads the number in a cell's content, with or without quotes. */
-bool coord_table_take_time(struct slice content, int64_t *time);
 
 /* ---- writing (table_lines.c) ---- */
 
@@ -124,10 +139,6 @@ void coord_put_table_line(const struct merged_table *, struct json *, const stru
  * client is gone. */
 bool coord_table_locate(struct merged_table *, uint64_t n, uint64_t *position);
 bool coord_table_locate_time(struct merged_table *, int64_t time, uint64_t *position);
-/* Returns the member whose line is next; n: none is left. next: next lines of the members; taken: number of those
- * already used. */
-size_t coord_table_next(const struct merged_table *, const struct line_answer *next, const size_t *taken);
-
 /* ---- cache of servers that are away (line_cache.c) ---- */
 
 /* Cache of the number of lines of each server in a table, and of the times of some lines. All lines that were shown are
@@ -143,15 +154,11 @@ bool coord_line_cache_answer(struct merged_table *, size_t member, const struct 
 
 /* Notes a position, so that neighbours need no search. Ignored while a member is absent. */
 void coord_positions_note(struct merged_table *, const uint64_t *position);
-struct places *coord_positions_new(void);
-void coord_positions_free(struct places *);
+struct positions *coord_positions_new(void);
+void coord_positions_free(struct positions *);
 /* Finds the nearest noted position; false: none. */
 bool coord_positions_near(struct merged_table *, uint64_t n, uint64_t *position);
 /* Finds the noted position of the n-th line itself. Sets the sizes noted with it, too, which may be outdated. */
 bool coord_positions_exactly(struct merged_table *, uint64_t n, uint64_t *position);
-/* Return, or note, a member's columns, or its tree, of the request's output. The result is a copy in the arena; at
- * NULL: none. */
-struct slice coord_model_cached(struct coord_call *, const struct node *);
-void coord_model_note(struct coord_call *, const struct node *, struct slice model);
 
 #endif

@@ -2,7 +2,9 @@
 /* Columns of a table of many servers. */
 #include <string.h>
 
+#include "coord/gather.h"
 #include "coord/merge.h"
+#include "coord/model_cache.h"
 #include "coord/rotation.h"
 #include "coord/table.h"
 
@@ -12,36 +14,36 @@ enum { MAX_COLUMNS = 512, ID_BITS = 31 };
 
 static const char *columns_path(struct coord_call *c)
 {
-    return arena_printf(c->q->arena, "/experiments/%s/outputs/table/%s/columns",
-        coord_path_part(c->q->arena, c->arg[0]), coord_path_part(c->q->arena, c->arg[1]));
+    return arena_printf(c->arena, "/experiments/%s/outputs/table/%s/columns",
+        coord_path_part(c->arena, c->request.arg[0]), coord_path_part(c->arena, c->request.arg[1]));
 }
 
 /* Notes a server that may have the table, but does not report its columns. */
 static void note_unknown(struct coord_call *c, const struct coord_answer *p)
 {
-    const char *said = slice_string(slice_get(p->root, p->fate == COORD_GOOD ? "statusMessage" : "title"), c->q->arena);
-    if (p->fate == COORD_GOOD || (p->fate == COORD_REFUSED && p->fetch.status != 404 && p->fetch.status != 405))
-        coord_note_missing(c, p->node, said ? said : "it does not say which columns its table has");
+    const char *said = slice_string(slice_get(p->root, p->fate == COORD_GOOD ? "statusMessage" : "title"), c->arena);
+    if (p->fate == COORD_GOOD || (p->fate == COORD_REFUSED && p->http_status != 404 && p->http_status != 405))
+        coord_note_missing(&c->outcome, p->node, said ? said : "it does not say which columns its table has");
 }
 
 /* Returns the columns of all members; asks those that never reported them. */
 static bool ask_columns(struct coord_call *c, struct slice *models)
 {
-    struct coord_gather f;
+    struct coord_answers f;
     bool some = false, unknown = false;
-    coord_gather_begin(&f, c, c->n_members);
-    for (size_t i = 0; i < c->n_members; i++) {
-        models[i] = coord_model_cached(c, c->members[i]);
+    coord_gather_begin(&f, c, c->request.n_members);
+    for (size_t i = 0; i < c->request.n_members; i++) {
+        models[i] = coord_model_cached(c, c->request.members[i]);
         some |= models[i].at != NULL;
         unknown |= !models[i].at;
         if (!models[i].at)
-            coord_gather_ask(&f, c->members[i], "POST", columns_path(c), "{\"parameters\":{}}");
+            coord_gather_ask(&f, c->request.members[i], "POST", columns_path(c), "{\"parameters\":{}}");
     }
     bool good = !unknown || coord_gather_wait(&f);
-    for (size_t i = 0, k = 0; good && unknown && i < c->n_members; i++) {
+    for (size_t i = 0, k = 0; good && unknown && i < c->request.n_members; i++) {
         if (models[i].at)
             continue;
-        struct coord_answer *p = &f.parts[k++];
+        struct coord_answer *p = &f.v[k++];
         struct slice model = slice_get(p->root, "model");
         if (p->fate != COORD_GOOD || !slice_is(model, '['))
             continue;
@@ -50,12 +52,12 @@ static bool ask_columns(struct coord_call *c, struct slice *models)
         some = true;
     }
     for (size_t i = 0; good && some && i < f.n; i++)
-        if (!slice_is(slice_get(f.parts[i].root, "model"), '['))
-            note_unknown(c, &f.parts[i]);
+        if (!slice_is(slice_get(f.v[i].root, "model"), '['))
+            note_unknown(c, &f.v[i]);
     if (good && !some) {
         good = false;
         if (coord_envelopes_open(&f))
-            coord_envelope_send_null(c, c->verdict, c->message);
+            coord_envelope_send_null(c, c->outcome.status, c->outcome.message);
     }
     coord_gather_end(&f);
     return good;
@@ -103,14 +105,14 @@ static void take_columns(
             continue;
         if (at == t->n) {
             t->v[at] = (struct table_column){new_id(t, numbers_anew ? -1 : own, name), name, object,
-                coord_merge_is_time(c, object, place), slice_get(object, "numbersOf"),
+                coord_merge_is_time(c->request.arg[1], object, place), slice_get(object, "numbersOf"),
                 slice_get(object, "foundBy").at != NULL};
             t->n++;
         }
         of->own[at] = own;
         if (slice_get(object, "foundBy").at && !slice_integer(slice_get(object, "foundBy"), &of->trail))
             of->trail = -1;
-        if (coord_merge_orders_lines(c, object, place)) {
+        if (coord_merge_orders_lines(c->request.arg[1], object, place)) {
             of->by[0] = own;
             of->n_by = 1;
         } else if (!place && slice_equals(slice_get(object, "order"), "DESCENDING")) {
@@ -144,33 +146,33 @@ static void add_trace(struct table_columns *t)
 
 bool coord_columns_find(struct coord_call *c, struct table_columns *t)
 {
-    struct arena *a = c->q->arena;
-    struct slice *models = arena_new(a, struct slice, c->n_members + 1);
+    struct arena *a = c->arena;
+    struct slice *models = arena_new(a, struct slice, c->request.n_members + 1);
     size_t known = 0;
     *t = (struct table_columns){.v = arena_new(a, struct table_column, MAX_COLUMNS + 1),
-        .of = arena_new(a, struct own_columns, c->n_members + 1),
+        .of = arena_new(a, struct own_columns, c->request.n_members + 1),
         .ordered = true};
     if (!ask_columns(c, models))
         return false;
-    for (size_t i = 0; i < c->n_members; i++) {
+    for (size_t i = 0; i < c->request.n_members; i++) {
         t->of[i].own = arena_new(a, int64_t, MAX_COLUMNS + 1);
         memset(t->of[i].own, 0xff, (MAX_COLUMNS + 1) * sizeof(int64_t));
         t->of[i].trail = -1;
         if (models[i].at) {
-            take_columns(c, t, &t->of[i], models[i], atomic_load(&c->members[i]->numbers_anew));
+            take_columns(c, t, &t->of[i], models[i], atomic_load(&c->request.members[i]->numbers_anew));
             t->descending |= t->of[i].descending;
             t->ordered &= t->of[i].n_by > 0;
             known++;
         }
     }
-    for (size_t i = 0; i < c->n_members; i++)
+    for (size_t i = 0; i < c->request.n_members; i++)
         t->ordered &= !t->of[i].known || t->of[i].descending == t->descending;
     t->trace = t->n;
     if (known < 2 || !coord_machines_several(c) || !t->ordered || t->descending)
         return true;
     size_t before = t->n;
     add_trace(t);
-    for (size_t i = 0; i < c->n_members && t->n > before; i++) {
+    for (size_t i = 0; i < c->request.n_members && t->n > before; i++) {
         int64_t *own = t->of[i].own;
         memmove(own + t->trace + 1, own + t->trace, (MAX_COLUMNS - t->trace) * sizeof *own);
         own[t->trace] = -1;
@@ -207,8 +209,8 @@ void coord_table_columns(struct coord_call *c)
     for (size_t i = 0; i < t.n; i++)
         put_column(&j, &t.v[i]);
     json_end_array(&j);
-    for (size_t i = 0; i < c->n_members; i++)
-        c->complete += t.of[i].known;
-    c->verdict = COORD_COMPLETED;
+    for (size_t i = 0; i < c->request.n_members; i++)
+        c->outcome.complete += t.of[i].known;
+    c->outcome.status = COORD_COMPLETED;
     coord_envelope_send(c, &out);
 }

@@ -5,6 +5,7 @@
 #include "coord/numbering.h"
 #include "coord/rotation.h"
 #include "coord/table.h"
+#include "coord/times.h"
 
 enum { HIGHLIGHT = 8 };
 
@@ -32,8 +33,8 @@ static void put_number_cell(const struct merged_table *t, struct json *j, size_t
         slice_put_key(j, key);
         if (!slice_equals(key, "content") || !coord_table_take_time(value, &own))
             slice_put(j, value);
-        else if ((shown = coord_number_shown(t->numbering, t->call->members[member], own)))
-            json_write_string(j, arena_printf(t->call->q->arena, "%lld", (long long)shown));
+        else if ((shown = coord_number_shown(t->numbering, t->call->request.members[member], own)))
+            json_write_string(j, arena_printf(t->call->arena, "%lld", (long long)shown));
         else
             json_write_string(j, "");
     }
@@ -45,7 +46,7 @@ static void put_cell(const struct merged_table *t, struct json *j, size_t column
     const struct table_line *line)
 {
     const struct table_column *c = &t->columns->v[column];
-    const struct node *n = t->call->members[member];
+    const struct node *n = t->call->request.members[member];
     if (!cell.at) {
         json_begin_object(j);
         json_kv_string(j, "content", column == t->columns->trace ? coord_machine_name(n) : "");
@@ -63,7 +64,7 @@ static void put_cells(const struct merged_table *t, struct json *j, const struct
     const struct shown_line *is, const struct table_line *line, struct slice cells)
 {
     size_t member = is->at.member;
-    struct slice *cell = arena_new(t->call->q->arena, struct slice, is->at.of->n_ids + 1);
+    struct slice *cell = arena_new(t->call->arena, struct slice, is->at.of->n_ids + 1);
     struct slice_walk in = slice_items(cells);
     for (size_t i = 0; i < is->at.of->n_ids && slice_next(&in, &cell[i]); i++)
         ;
@@ -95,7 +96,7 @@ static size_t telling_column(const struct merged_table *t, const struct lines_wa
 static void put_absent_line(const struct merged_table *t, struct json *j, const struct lines_wanted *w, size_t member,
     const struct table_line *line, uint64_t index)
 {
-    const char *name = t->call->members[member]->is->name;
+    const char *name = t->call->request.members[member]->is->name;
     size_t telling = telling_column(t, w);
     json_begin_object(j);
     json_kv_u64(j, "index", index);
@@ -103,11 +104,11 @@ static void put_absent_line(const struct merged_table *t, struct json *j, const 
     json_begin_array(j);
     for (size_t i = 0; i < w->n_shown; i++) {
         size_t column = w->shown[i];
-        const char *text = column == t->columns->trace ? coord_machine_name(t->call->members[member]) : "";
+        const char *text = column == t->columns->trace ? coord_machine_name(t->call->request.members[member]) : "";
         if (i == telling)
-            text = arena_printf(t->call->q->arena, "(%s is away)", name);
+            text = arena_printf(t->call->arena, "(%s is away)", name);
         else if (line->sure && t->columns->of[member].own[column] == t->columns->of[member].by[0])
-            text = arena_printf(t->call->q->arena, "%lld", (long long)line->time);
+            text = arena_printf(t->call->arena, "%lld", (long long)line->time);
         json_begin_object(j);
         json_kv_string(j, "content", text);
         json_end_object(j);

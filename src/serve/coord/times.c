@@ -18,137 +18,17 @@ int64_t coord_time_asked_from(const struct node *n, int64_t t)
     return n->is->clock ? clock_first_from(n->is->clock, t) : t;
 }
 
-/* Returns the own time with the state at t. */
-static int64_t time_asked(const struct node *n, int64_t t)
+int64_t coord_time_asked(const struct node *n, int64_t t)
 {
     return clock_last_until(n->is->clock, t);
-}
-
-/* ---- questions ---- */
-
-struct own_times {
-    const int64_t *own, *asked; /* ascending */
-    size_t n;
-};
-
-static json_t *ask_list(struct coord_call *c, const struct node *n, const int64_t *v, size_t count)
-{
-    struct arena *a = c->q->arena;
-    int64_t *own = arena_new(a, int64_t, count + 1);
-    json_t *list = json_array();
-    for (size_t i = 0; i < count; i++) {
-        own[i] = time_asked(n, v[i]);
-        json_array_append_new(list, json_integer(own[i]));
-    }
-    if (!c->own_times)
-        c->own_times = arena_new(a, struct own_times, c->c->most + 1);
-    c->own_times[n->number] = (struct own_times){own, v, count};
-    return list;
-}
-
-static void ask_member(const struct node *n, json_t *object, const char *key)
-{
-    int64_t t;
-    if (coord_integer(json_object_get(object, key), &t))
-        json_object_set_new(object, key, json_integer(time_asked(n, t)));
-}
-
-/* Limit of lists: servers accept requests of 1 MiB. */
-enum { MOST_LISTED = 16384 };
-
-/* Translates a range. Samples become a list, since steps that are even by one clock may be uneven by another. */
-static void ask_range(struct coord_call *c, const struct node *n, json_t *p)
-{
-    json_t *range = json_object_get(p, "requested_timerange");
-    int64_t begin, end, samples;
-    size_t count;
-    if (!json_is_object(range))
-        return;
-    if (coord_integer(json_object_get(range, "nbTimes"), &samples) && samples > 2 && samples <= MOST_LISTED &&
-        !json_object_get(range, "nbSamples") && coord_integer(json_object_get(range, "start"), &begin) &&
-        coord_integer(json_object_get(range, "end"), &end) && begin <= end) {
-        const int64_t *v = tsp_sample_times(c->q->arena, begin, end, samples, &count);
-        json_object_set_new(p, "requested_times", ask_list(c, n, v, count));
-        json_object_del(p, "requested_timerange");
-        return;
-    }
-    range = json_copy(range);
-    ask_member(n, range, "start");
-    ask_member(n, range, "end");
-    json_object_set_new(p, "requested_timerange", range);
-}
-
-static void ask_times(struct coord_call *c, const struct node *n, json_t *p)
-{
-    json_t *list = json_object_get(p, "requested_times"), *item;
-    int64_t *v = arena_new(c->q->arena, int64_t, json_array_size(list) + 1);
-    size_t i;
-    if (!json_array_size(list))
-        return;
-    json_array_foreach (list, i, item)
-        if (!coord_integer(item, &v[i]))
-            return;
-    json_object_set_new(p, "requested_times", ask_list(c, n, v, i));
-}
-
-static void ask_selection(const struct node *n, json_t *p)
-{
-    json_t *range = json_object_get(p, "selection_range");
-    if (!json_is_object(range))
-        return;
-    range = json_copy(range);
-    ask_member(n, range, "start");
-    ask_member(n, range, "end");
-    json_object_set_new(p, "selection_range", range);
-}
-
-static void ask_element(const struct node *n, json_t *p)
-{
-    json_t *e = json_object_get(p, "requested_element");
-    int64_t time, duration, end;
-    if (!coord_integer(json_object_get(e, "time"), &time))
-        return;
-    e = json_copy(e);
-    ask_member(n, e, "time");
-    if (coord_integer(json_object_get(e, "duration"), &duration) && !__builtin_add_overflow(time, duration, &end))
-        json_object_set_new(e, "duration", json_integer(time_asked(n, end) - time_asked(n, time)));
-    json_object_set_new(p, "requested_element", e);
-}
-
-/* Translates a time of a derived output: a number, or a text, which may count from the experiment's begin. */
-static void ask_moment(struct coord_call *c, const struct node *n, json_t *p, const char *key)
-{
-    const char *text = coord_text(p, key);
-    if (text) { /* experiment_range visits all members */
-        struct time_range whole = coord_experiment_range(c);
-        int64_t t;
-        if ((whole.end || *text != '+') && !time_parse(text, whole.begin, &t, NULL))
-            json_object_set_new(p, key, json_integer(t));
-    }
-    if (n->is->clock)
-        ask_member(n, p, key);
-}
-
-void coord_times_ask(struct coord_call *c, const struct node *n, json_t *p)
-{
-    if (c->arg[0]) {
-        ask_moment(c, n, p, "begin");
-        ask_moment(c, n, p, "end");
-    }
-    if (!n->is->clock)
-        return;
-    if (json_object_get(p, "requested_times"))
-        ask_times(c, n, p);
-    ask_range(c, n, p);
-    ask_selection(n, p);
-    ask_element(n, p);
 }
 
 /* ---- answers ---- */
 
 int64_t coord_sample_shown(const struct coord_call *c, const struct node *n, int64_t own)
 {
-    const struct own_times *t = c->own_times && n->number < SIZE_MAX ? &c->own_times[n->number] : NULL;
+    const struct coord_sent_times *t = c->question.own_times && n->number < SIZE_MAX ? &c->question.own_times[n->number]
+                                                                                     : NULL;
     size_t at = t ? search_first(i, 0, t->n, t->own[i] >= own) : 0;
     return t && at < t->n && t->own[at] == own ? t->asked[at] : coord_time_shown(n, own);
 }
@@ -187,7 +67,7 @@ static void put_timed_list(struct coord_call *c, struct json *j, const struct no
 static bool axis_is_time(const struct coord_call *c, struct slice series)
 {
     struct slice type = slice_get(slice_get(series, "xValuesDescription"), "dataType");
-    return slice_is(type, '"') ? slice_equals(type, "TIMESTAMP") : !strstr(c->q->path, "/genericXY/");
+    return slice_is(type, '"') ? slice_equals(type, "TIMESTAMP") : !strstr(c->request.path, "/genericXY/");
 }
 
 bool coord_put_times(struct coord_call *c, struct json *j, const struct node *n, struct slice object, struct slice key,
@@ -336,7 +216,7 @@ const char *coord_time_text_asked(struct arena *a, const struct node *n, const c
     const char *out = pattern;
     size_t digits = strspn(pattern, "0123456789");
     bool whole = *pattern != '[' && (pattern[digits] || digits >= WHOLE_DIGITS);
-    if (n->is->clock && whole && turn_text(pattern, n, time_asked, NULL, &asked))
+    if (n->is->clock && whole && turn_text(pattern, n, coord_time_asked, NULL, &asked))
         out = arena_strdup(a, text_cstr(&asked));
     text_fini(&asked);
     return out;

@@ -4,18 +4,17 @@
 #ifndef WEFT_COORD_TIMES_H
 #define WEFT_COORD_TIMES_H
 
-#include "coord/call.h"
+#include "coord/question.h"
 
 /* Returns the common time of a server's own time. */
 int64_t coord_time_shown(const struct node *, int64_t own);
 /* Returns the common time of a sample: the requested one, even if no time of the server's clock is exactly equal to
  * it. */
 int64_t coord_sample_shown(const struct coord_call *, const struct node *, int64_t own);
+/* Returns the own time with the state at t, for servers with a clock of their own. */
+int64_t coord_time_asked(const struct node *, int64_t t);
 /* Returns the first own time that is not before t. */
 int64_t coord_time_asked_from(const struct node *, int64_t t);
-/* Translates all times in parameters to the server's. The parameters are a copy not shared with anyone; nested values
- * are replaced. */
-void coord_times_ask(struct coord_call *, const struct node *, json_t *parameters);
 
 /* Writes the value of a member that is a time, or holds times: start, end, time, its duration, states, values of an
  * axis of time. False: it is none, and nothing is written. */

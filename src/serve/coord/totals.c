@@ -5,6 +5,11 @@
 #include <string.h>
 
 #include "base/figures.h"
+#include "coord/entries.h"
+#include "coord/experiments.h"
+#include "coord/gather.h"
+#include "coord/model_cache.h"
+#include "coord/question.h"
 #include "coord/rotation.h"
 #include "coord/table.h"
 
@@ -13,13 +18,13 @@ static const char *const labels[MOST_TOTALS] = {"Total", "Lost"}; /* order of me
 /* Returns whether the output is of a family: one output for each kind of durations, with one line. */
 static bool is_density(const struct coord_call *c)
 {
-    const struct merge_total *w = coord_merge_total_of(c);
+    const struct merge_total *w = coord_merge_total_of(c->request.arg[1]);
     return w && w->family;
 }
 
 static bool has_wholes(const struct coord_call *c)
 {
-    return c->several && coord_merge_total_of(c);
+    return c->request.several && coord_merge_total_of(c->request.arg[1]);
 }
 
 /* ---- lines of members ---- */
@@ -93,8 +98,8 @@ void coord_totals_find(struct coord_call *c, const struct slice *models, struct 
     *x = (struct coord_totals){0};
     if (!has_wholes(c) || !(x->name = coord_experiment_name(c)))
         return;
-    x->kind = coord_merge_total_of(c);
-    const char *of = arena_printf(c->q->arena, "%s\n%s", c->arg[0], c->arg[1]);
+    x->kind = coord_merge_total_of(c->request.arg[1]);
+    const char *of = arena_printf(c->arena, "%s\n%s", c->request.arg[0], c->request.arg[1]);
     uint64_t nobody = map_hash(of, strlen(of)); /* owner of these ids */
     x->n = is_density(c) ? 1 : MOST_TOTALS;
     x->root = is_density(c) ? -1 : coord_id_of(c->c->ids, nobody, 0, false);
@@ -103,7 +108,7 @@ void coord_totals_find(struct coord_call *c, const struct slice *models, struct 
         x->line[i].id = coord_id_of(c->c->ids, nobody, (int64_t)i + 1, false);
         x->line[i].shown = is_density(c);
     }
-    for (size_t m = 0; m < c->n_members && x->name; m++)
+    for (size_t m = 0; m < c->request.n_members && x->name; m++)
         if (!is_density(c))
             take_member(x, m, slice_get(models[m], "entries"));
         else if (!take_only(x, m, slice_get(models[m], "entries")))
@@ -165,23 +170,23 @@ void coord_put_totals(struct json *j, const struct coord_totals *x, size_t colum
 
 struct slice *coord_member_trees(struct coord_call *c)
 {
-    struct arena *a = c->q->arena;
-    struct slice *models = arena_new(a, struct slice, c->n_members + 1);
-    const char *path = coord_path_asked(c), *slash = strrchr(path, '/');
-    struct coord_gather f;
+    struct arena *a = c->arena;
+    struct slice *models = arena_new(a, struct slice, c->request.n_members + 1);
+    const char *path = coord_path_asked(&c->request), *slash = strrchr(path, '/');
+    struct coord_answers f;
     path = arena_printf(a, "%.*s/tree", (int)(slash - path), path);
-    coord_gather_begin(&f, c, c->n_members);
-    for (size_t m = 0; m < c->n_members; m++)
-        if (!(models[m] = coord_model_cached(c, c->members[m])).at)
-            coord_gather_ask(&f, c->members[m], "POST", path, "{\"parameters\":{}}");
+    coord_gather_begin(&f, c, c->request.n_members);
+    for (size_t m = 0; m < c->request.n_members; m++)
+        if (!(models[m] = coord_model_cached(c, c->request.members[m])).at)
+            coord_gather_ask(&f, c->request.members[m], "POST", path, "{\"parameters\":{}}");
     bool good = !f.n || coord_gather_wait(&f);
-    for (size_t m = 0, k = 0; good && m < c->n_members && k < f.n; m++) {
+    for (size_t m = 0, k = 0; good && m < c->request.n_members && k < f.n; m++) {
         if (models[m].at)
             continue;
-        struct slice model = slice_get(f.parts[k].root, "model");
-        if (f.parts[k++].fate == COORD_GOOD && slice_is(model, '{')) {
-            coord_model_note(c, c->members[m], model);
-            models[m] = coord_model_cached(c, c->members[m]);
+        struct slice model = slice_get(f.v[k].root, "model");
+        if (f.v[k++].fate == COORD_GOOD && slice_is(model, '{')) {
+            coord_model_note(c, c->request.members[m], model);
+            models[m] = coord_model_cached(c, c->request.members[m]);
         }
     }
     coord_gather_end(&f);
@@ -207,7 +212,7 @@ struct answer {
 /* Moves the sums out of the requested items. Returns whether there are any. */
 static bool take_wanted(struct coord_call *c, struct answer *x)
 {
-    json_t *items = json_object_get(c->parameters, "requested_items"), *item, *rest = json_array();
+    json_t *items = json_object_get(c->request.parameters, "requested_items"), *item, *rest = json_array();
     bool some = false;
     size_t i;
     json_array_foreach (items, i, item) {
@@ -220,15 +225,15 @@ static bool take_wanted(struct coord_call *c, struct answer *x)
         some |= is_sum;
     }
     if (some)
-        json_object_set(c->parameters, "requested_items", rest);
+        json_object_set(c->request.parameters, "requested_items", rest);
     json_decref(rest);
     return some;
 }
 
 static void add_parts(struct coord_call *c, struct answer *x, const struct items *items)
 {
-    x->asked = arena_new(c->q->arena, json_t *, c->n_members + 1);
-    for (size_t m = 0; m < c->n_members; m++)
+    x->asked = arena_new(c->arena, json_t *, c->request.n_members + 1);
+    for (size_t m = 0; m < c->request.n_members; m++)
         x->asked[m] = items->own[m];
     for (size_t i = 0; i < x->totals.parts.n; i++) {
         const struct total_part *p = &x->totals.parts.v[i];
@@ -243,17 +248,17 @@ static void add_parts(struct coord_call *c, struct answer *x, const struct items
 
 static bool is_by_ratio(struct coord_call *c)
 {
-    const char *scale = coord_text(c->parameters, "x_scale");
+    const char *scale = coord_text(c->request.parameters, "x_scale");
     return is_density(c) && scale && !strcmp(scale, "logarithmic");
 }
 
-static void add_by_ratio(struct coord_gather *f, const struct coord_answer *p, struct sum *s, struct slice series)
+static void add_by_ratio(struct coord_answers *f, const struct coord_answer *p, struct sum *s, struct slice series)
 {
     struct slice_walk x = slice_items(slice_get(series, "xRanges")), y = slice_items(slice_get(series, "yValues"));
     struct slice range, item;
     if (!s->like.at) {
         s->n = FIGURES_RATIO_RANGES;
-        s->y = arena_new(f->call->q->arena, double, s->n);
+        s->y = arena_new(f->call->arena, double, s->n);
         s->like = series;
         s->of = p->node;
     }
@@ -261,14 +266,14 @@ static void add_by_ratio(struct coord_gather *f, const struct coord_answer *p, s
         int64_t begin = number_in(range, "start");
         size_t k = begin < 0 ? s->n : figures_range(begin, FIGURES_BY_RATIO, s->n);
         if (k == s->n || figures_range_begin(FIGURES_BY_RATIO, k) != begin) {
-            coord_note_missing(f->call, p->node, "its ranges are others");
+            coord_note_missing(&f->call->outcome, p->node, "its ranges are others");
             return;
         }
         s->y[k] += strtod(item.at, NULL);
     }
 }
 
-static void add_series(struct coord_gather *f, struct coord_answer *p, struct sum *s, struct slice series)
+static void add_series(struct coord_answers *f, struct coord_answer *p, struct sum *s, struct slice series)
 {
     if (is_by_ratio(f->call)) {
         add_by_ratio(f, p, s, series);
@@ -280,7 +285,7 @@ static void add_series(struct coord_gather *f, struct coord_answer *p, struct su
     if (!s->like.at) {
         for (struct slice_walk count = w; slice_next(&count, &item);)
             s->n++;
-        s->y = arena_new(f->call->q->arena, double, s->n + 1);
+        s->y = arena_new(f->call->arena, double, s->n + 1);
         s->like = series;
         s->of = p->node;
         s->ranges = slice_get(series, "xRanges");
@@ -288,14 +293,15 @@ static void add_series(struct coord_gather *f, struct coord_answer *p, struct su
     for (struct slice_walk count = w; slice_next(&count, &item);)
         n++;
     if (n != s->n || !slice_same_value(s->ranges, slice_get(series, "xRanges"))) {
-        coord_note_missing(f->call, p->node, is_density(f->call) ? "its ranges are others" : "its times are others");
+        coord_note_missing(
+            &f->call->outcome, p->node, is_density(f->call) ? "its ranges are others" : "its times are others");
         return;
     }
     for (n = 0; slice_next(&w, &item); n++)
         s->y[n] += strtod(item.at, NULL); /* number ends there: the text behind it is no part of one */
 }
 
-static void add_up(struct coord_gather *f, struct coord_answer *p, size_t member, struct answer *x)
+static void add_up(struct coord_answers *f, struct coord_answer *p, size_t member, struct answer *x)
 {
     struct slice_walk w = slice_items(slice_get(p->model, "series"));
     for (struct slice series; slice_next(&w, &series);)
@@ -334,8 +340,8 @@ static void put_sum(struct coord_call *c, struct json *j, const struct answer *x
         if (slice_equals(key, "seriesId")) {
             json_i64(j, x->totals.line[line].id);
         } else if (slice_equals(key, "seriesName")) {
-            json_write_string(j,
-                x->totals.root < 0 ? labels[line] : arena_printf(c->q->arena, "%s/%s", x->totals.name, labels[line]));
+            json_write_string(
+                j, x->totals.root < 0 ? labels[line] : arena_printf(c->arena, "%s/%s", x->totals.name, labels[line]));
         } else if (by_ratio && slice_equals(key, "xRanges")) {
             put_ratio_ranges(j, first, end);
         } else if (slice_equals(key, "yValues")) {
@@ -356,7 +362,7 @@ static struct map own_wanted(struct coord_call *c)
     struct map ids = {0};
     json_t *item;
     size_t i;
-    json_array_foreach (json_object_get(c->parameters, "requested_items"), i, item)
+    json_array_foreach (json_object_get(c->request.parameters, "requested_items"), i, item)
         map_put(&ids, (uint64_t)json_integer_value(item), NULL);
     return ids;
 }
@@ -370,17 +376,17 @@ static void put_own(struct coord_call *c, struct json *j, const struct coord_ans
             coord_put_with_ids(c, j, p->node, series, ids);
 }
 
-static void send(struct coord_gather *f, struct answer *x, const size_t *member)
+static void send(struct coord_answers *f, struct answer *x, const size_t *member)
 {
     struct coord_call *c = f->call;
     struct text t = {.fd = -1};
     struct slice title = {0};
     for (size_t i = 0; i < f->n; i++) {
-        struct coord_answer *p = &f->parts[i];
+        struct coord_answer *p = &f->v[i];
         if (p->model.at && !slice_is(slice_get(p->model, "series"), '['))
             coord_answer_spoil(f, p, "its answer has another form than the protocol's");
         add_up(f, p, member[i], x);
-        title = title.at ? title : slice_get(f->parts[i].model, "title");
+        title = title.at ? title : slice_get(f->v[i].model, "title");
     }
     coord_rotation_fold_series(f);
     struct map wanted = own_wanted(c);
@@ -393,7 +399,7 @@ static void send(struct coord_gather *f, struct answer *x, const size_t *member)
     json_key(&j, "series");
     json_begin_array(&j);
     for (size_t i = 0; i < f->n; i++)
-        put_own(c, &j, &f->parts[i], &wanted);
+        put_own(c, &j, &f->v[i], &wanted);
     for (size_t k = 0; k < x->totals.n; k++)
         if (x->sum[k].like.at)
             put_sum(c, &j, x, k);
@@ -404,25 +410,26 @@ static void send(struct coord_gather *f, struct answer *x, const size_t *member)
 }
 
 /* Asks the members. x_width: width of the ranges; NULL: not set. */
-static bool ask(struct coord_call *c, struct answer *x, json_t *x_width, struct coord_gather *f, size_t *member)
+static bool ask(struct coord_call *c, struct answer *x, json_t *x_width, struct coord_answers *f, size_t *member)
 {
-    const char *path = coord_path_asked(c);
-    coord_gather_begin(f, c, c->n_members);
-    for (size_t m = 0; m < c->n_members; m++)
-        if (json_array_size(x->asked[m]) || coord_node_is_away(c->members[m])) {
+    const char *path = coord_path_asked(&c->request);
+    coord_gather_begin(f, c, c->request.n_members);
+    for (size_t m = 0; m < c->request.n_members; m++)
+        if (json_array_size(x->asked[m]) || coord_node_is_away(c->request.members[m])) {
             member[f->n] = m;
-            coord_gather_ask(f, c->members[m], "POST", path,
-                coord_body_with(c, c->members[m], "requested_items", x->asked[m], x_width ? "x_width" : NULL, x_width));
+            coord_gather_ask(f, c->request.members[m], "POST", path,
+                coord_body_with(
+                    c, c->request.members[m], "requested_items", x->asked[m], x_width ? "x_width" : NULL, x_width));
         }
     return coord_gather_wait(f) && coord_envelopes_open(f);
 }
 
 /* Returns the width of the widest ranges of durations; 0: all have the same. */
-static int64_t widest(const struct coord_gather *f)
+static int64_t widest(const struct coord_answers *f)
 {
     int64_t most = 0, least = INT64_MAX;
     for (size_t i = 0; i < f->n; i++) {
-        struct slice_walk w = slice_items(slice_get(f->parts[i].model, "series")), in;
+        struct slice_walk w = slice_items(slice_get(f->v[i].model, "series")), in;
         struct slice series, range;
         while (slice_next(&w, &series)) {
             in = slice_items(slice_get(series, "xRanges"));
@@ -441,9 +448,9 @@ static int64_t widest(const struct coord_gather *f)
 static void ask_and_send(struct coord_call *c, struct answer *x)
 {
     struct items items;
-    struct coord_gather f;
+    struct coord_answers f;
     const char *wrong = coord_items_split(c, &items);
-    size_t *member = arena_new(c->q->arena, size_t, c->n_members + 1);
+    size_t *member = arena_new(c->arena, size_t, c->request.n_members + 1);
     if (wrong) {
         coord_error(c, 400, wrong, NULL);
         return;
@@ -468,7 +475,7 @@ bool coord_totals_answer(struct coord_call *c)
     const struct slice *trees = has_wholes(c) ? coord_member_trees(c) : NULL;
     if (!trees)
         return false;
-    c->missing.n = 0; /* the new question reports missing sources itself */
+    c->outcome.missing.n = 0; /* the new question reports missing sources itself */
     coord_totals_find(c, trees, &x.totals);
     bool some = x.totals.name && take_wanted(c, &x);
     if (some)

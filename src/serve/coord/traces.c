@@ -3,6 +3,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "coord/experiments.h"
+#include "coord/gather.h"
+#include "coord/question.h"
 #include "coord/times.h"
 
 /* ---- writing ---- */
@@ -35,14 +38,14 @@ static void put_trace(struct coord_call *c, struct json *j, const struct node *n
             continue;
         slice_put_key(j, key);
         if (slice_equals(key, "UUID")) {
-            coord_node_trace_uuid(n, value, c->q->arena, uuid);
+            coord_node_trace_uuid(n, value, c->arena, uuid);
             json_write_string(j, uuid);
         } else if (!slice_integer(value, &t) || !t || !coord_put_times(c, j, n, trace, key, value)) {
             slice_put(j, value);
         }
     }
     json_key(j, "properties"); /* written even if the trace has none */
-    put_properties(c->q->arena, j, n, slice_get(trace, "properties"));
+    put_properties(c->arena, j, n, slice_get(trace, "properties"));
     json_end_object(j);
 }
 
@@ -57,37 +60,37 @@ void coord_put_traces(struct coord_call *c, struct json *j, const struct node *n
 
 /* Returns each server's list of traces. A server that is away has its last list, since its traces stay where they
  * are. */
-static struct slice *ask_traces(struct coord_call *c, struct coord_gather *f)
+static struct slice *ask_traces(struct coord_call *c, struct coord_answers *f)
 {
-    struct slice *lists = arena_new(c->q->arena, struct slice, c->n_servers + 1);
-    coord_gather_begin(f, c, c->n_servers);
-    for (size_t i = 0; i < c->n_servers; i++)
-        coord_gather_ask(f, c->servers[i], "GET", "/traces", NULL);
+    struct slice *lists = arena_new(c->arena, struct slice, c->request.n_servers + 1);
+    coord_gather_begin(f, c, c->request.n_servers);
+    for (size_t i = 0; i < c->request.n_servers; i++)
+        coord_gather_ask(f, c->request.servers[i], "GET", "/traces", NULL);
     if (!coord_gather_wait(f))
         return NULL;
     for (size_t i = 0; i < f->n; i++) {
-        struct coord_answer *p = &f->parts[i];
+        struct coord_answer *p = &f->v[i];
         if (p->fate == COORD_REFUSED)
-            coord_answer_spoil(f, p, arena_printf(c->q->arena, "status %d", p->fetch.status));
+            coord_answer_spoil(f, p, arena_printf(c->arena, "status %d", p->http_status));
         if (p->fate == COORD_GOOD && !slice_is(p->root, '['))
             coord_answer_spoil(f, p, "its list of traces is none");
         if (p->fate == COORD_GOOD)
             coord_node_note_traces(p->node, p->root);
-        lists[i] = p->fate == COORD_GOOD ? p->root : coord_node_traces(p->node, c->q->arena);
+        lists[i] = p->fate == COORD_GOOD ? p->root : coord_node_traces(p->node, c->arena);
     }
     return lists;
 }
 
 void coord_traces_list(struct coord_call *c)
 {
-    struct coord_gather f;
+    struct coord_answers f;
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     const struct slice *lists = ask_traces(c, &f);
     if (lists) {
         json_begin_array(&j);
         for (size_t i = 0; i < f.n; i++)
-            coord_put_traces(c, &j, f.parts[i].node, lists[i]);
+            coord_put_traces(c, &j, f.v[i].node, lists[i]);
         json_end_array(&j);
         coord_warn(c);
         coord_reply(c, 200, &t);
@@ -102,22 +105,22 @@ static const char *own_uuid(struct coord_call *c, const struct node *n, struct s
     char given[UUID_TEXT];
     for (struct slice trace; slice_next(&w, &trace);) {
         struct slice own = slice_get(trace, "UUID");
-        coord_node_trace_uuid(n, own, c->q->arena, given);
+        coord_node_trace_uuid(n, own, c->arena, given);
         if (!strcasecmp(given, uuid))
-            return slice_string(own, c->q->arena);
+            return slice_string(own, c->arena);
     }
     return NULL;
 }
 
 bool coord_traces_owners(struct coord_call *c, const char *const *uuids, size_t n, struct own_trace *out)
 {
-    struct coord_gather f;
+    struct coord_answers f;
     const struct slice *lists = ask_traces(c, &f);
     for (size_t i = 0; lists && i < n; i++)
         for (size_t k = 0; k < f.n && !out[i].node; k++) {
-            const char *own = own_uuid(c, f.parts[k].node, lists[k], uuids[i]);
+            const char *own = own_uuid(c, f.v[k].node, lists[k], uuids[i]);
             if (own)
-                out[i] = (struct own_trace){f.parts[k].node, own};
+                out[i] = (struct own_trace){f.v[k].node, own};
         }
     coord_gather_end(&f);
     return lists != NULL;
@@ -130,7 +133,7 @@ static bool reply_conflict(struct coord_call *c, const struct coord_answer *p)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    if (p->fate != COORD_REFUSED || p->fetch.status != 409 || !slice_is(slice_get(p->root, "trace"), '{'))
+    if (p->fate != COORD_REFUSED || p->http_status != 409 || !slice_is(slice_get(p->root, "trace"), '{'))
         return false;
     json_begin_object(&j);
     json_key(&j, "title");
@@ -148,16 +151,16 @@ static void pass_to_owner(struct coord_call *c, const char *method)
     struct own_trace owner = {0};
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    struct coord_gather f;
-    if (!coord_traces_owners(c, &c->arg[0], 1, &owner))
+    struct coord_answers f;
+    if (!coord_traces_owners(c, &c->request.arg[0], 1, &owner))
         return;
     if (!owner.node) {
-        coord_error(c, 404, "No such trace", coord_missing_text(c, NULL));
+        coord_error(c, 404, "No such trace", coord_missing_text(&c->outcome, NULL));
         return;
     }
-    c->missing.n = 0;
+    c->outcome.missing.n = 0;
     coord_gather_begin(&f, c, 1);
-    const char *path = arena_printf(c->q->arena, "/traces/%s", coord_path_part(c->q->arena, owner.own));
+    const char *path = arena_printf(c->arena, "/traces/%s", coord_path_part(c->arena, owner.own));
     const struct coord_answer *p = coord_gather_ask(&f, owner.node, method, path, NULL);
     if (coord_gather_wait(&f)) {
         if (p->fate == COORD_GOOD) {
@@ -186,20 +189,20 @@ void coord_traces_delete(struct coord_call *c)
  * path in its configuration. NULL: none, or several. */
 static struct node *server_for(struct coord_call *c, const char *uri, const char **path)
 {
-    struct node *found = c->n_servers == 1 ? c->servers[0] : NULL;
+    struct node *found = c->request.n_servers == 1 ? c->request.servers[0] : NULL;
     *path = uri;
-    for (size_t i = 0; i < c->n_servers; i++) {
-        size_t n = strlen(c->servers[i]->is->name);
-        if (!strncmp(uri, c->servers[i]->is->name, n) && uri[n] == ':' && uri[n + 1]) {
+    for (size_t i = 0; i < c->request.n_servers; i++) {
+        size_t n = strlen(c->request.servers[i]->is->name);
+        if (!strncmp(uri, c->request.servers[i]->is->name, n) && uri[n] == ':' && uri[n + 1]) {
             *path = uri + n + 1;
-            return c->servers[i];
+            return c->request.servers[i];
         }
     }
     unsigned fit = 0;
-    for (size_t i = 0; i < c->n_servers && c->n_servers > 1; i++)
-        for (size_t k = 0; k < c->servers[i]->is->traces.n; k++)
-            if (!strcmp(c->servers[i]->is->traces.v[k], uri)) {
-                found = c->servers[i];
+    for (size_t i = 0; i < c->request.n_servers && c->request.n_servers > 1; i++)
+        for (size_t k = 0; k < c->request.servers[i]->is->traces.n; k++)
+            if (!strcmp(c->request.servers[i]->is->traces.v[k], uri)) {
+                found = c->request.servers[i];
                 fit++;
             }
     return fit > 1 ? NULL : found;
@@ -207,21 +210,22 @@ static struct node *server_for(struct coord_call *c, const char *uri, const char
 
 void coord_traces_post(struct coord_call *c)
 {
-    const char *uri = coord_text(c->parameters, "uri"), *path;
+    const char *uri = coord_text(c->request.parameters, "uri"), *path;
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    struct coord_gather f;
+    struct coord_answers f;
     if (!uri || !*uri) {
         coord_error(c, 400,
-            json_object_get(c->parameters, "uri") ? "Invalid query parameters: uri" : "Missing query parameters: uri",
+            json_object_get(c->request.parameters, "uri") ? "Invalid query parameters: uri"
+                                                          : "Missing query parameters: uri",
             NULL);
         return;
     }
     struct node *n = server_for(c, uri, &path);
     if (!n) {
         coord_error(c, 400, "Invalid query parameters: uri",
-            arena_printf(c->q->arena, "on which server? Write NAME:PATH, such as %s:%s",
-                c->n_servers ? c->servers[0]->is->name : "NAME", uri));
+            arena_printf(c->arena, "on which server? Write NAME:PATH, such as %s:%s",
+                c->request.n_servers ? c->request.servers[0]->is->name : "NAME", uri));
         return;
     }
     json_t *own = json_string(path);

@@ -3,14 +3,17 @@
 #include <string.h>
 
 #include "coord/counts.h"
-#include "coord/comparisons.h"
+#include "coord/entries.h"
 #include "coord/groups.h"
 #include "coord/merge.h"
+#include "coord/model_cache.h"
 #include "coord/numbering.h"
 #include "coord/rotation.h"
 #include "coord/sums.h"
 #include "coord/table.h"
+#include "coord/times.h"
 #include "coord/totals.h"
+#include "coord/tree.h"
 
 enum { MAX_HEADERS = 256, SEVERAL = UINT16_MAX };
 
@@ -32,7 +35,7 @@ static size_t take_headers(const struct coord_call *c, struct headers *h, struct
         size_t at = coord_merge_find_column(h->v, h->n, header);
         if (at == h->n && h->n < MAX_HEADERS) {
             h->place[h->n] = n;
-            h->timed[h->n] = coord_merge_is_time(c, header, n);
+            h->timed[h->n] = coord_merge_is_time(c->request.arg[1], header, n);
             h->some_timed |= h->timed[h->n];
             h->v[h->n++] = header;
         }
@@ -107,12 +110,12 @@ static void put_number(struct json *j, int64_t number)
     text_putc(j->out, '"');
 }
 
-static void look_through(struct coord_gather *f, struct tree *t)
+static void look_through(struct coord_answers *f, struct tree *t)
 {
-    struct arena *a = f->call->q->arena;
+    struct arena *a = f->call->arena;
     t->of = arena_alloc(a, sizeof *t->of * (f->n + 1));
     for (size_t i = 0; i < f->n; i++) {
-        struct coord_answer *p = &f->parts[i];
+        struct coord_answer *p = &f->v[i];
         struct slice first, entries = slice_get(p->model, "entries");
         struct slice_walk w = slice_items(entries);
         int64_t start;
@@ -132,16 +135,16 @@ static void look_through(struct coord_gather *f, struct tree *t)
 
 /* Collects sums. Roots that state it are sums over machines, even if only one server has any. They are added up if all
  * servers that have one state it, and report the numbers. */
-static void add_up(struct coord_gather *f, struct tree *t)
+static void add_up(struct coord_answers *f, struct tree *t)
 {
     const bool several = coord_machines_several(f->call);
     t->sums.parts = f->n;
     for (size_t i = 0; i < f->n; i++) {
-        struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
+        struct slice_walk w = slice_items(slice_get(f->v[i].model, "entries"));
         for (struct slice e; slice_next(&w, &e);) {
             struct slice label = first_label(slice_get(e, "labels"));
             if (coord_entry_is_root(e) && (is_ambiguous(t, label) || (several && coord_merge_stated(e) == TSP_SUM)))
-                coord_sums_take(&t->sums, f->call, f->parts[i].node, i, e);
+                coord_sums_take(&t->sums, f->call, f->v[i].node, i, e);
         }
     }
 }
@@ -168,7 +171,7 @@ static size_t group_column(const struct tree *t, size_t first)
 static bool put_figure(
     const struct coord_call *c, struct json *j, const struct tree *t, const struct root_sum *sum, size_t header)
 {
-    struct merge_rule r = coord_merge_rule_of(c, t->headers.v[header], t->headers.place[header]);
+    struct merge_rule r = coord_merge_rule_of(c->request.arg[1], t->headers.v[header], t->headers.place[header]);
     if (coord_put_sum_label(j, sum, &r))
         return true;
     if (sum->parts > 1)
@@ -259,27 +262,27 @@ static void put_entry(struct coord_call *c, struct json *j, const struct tree *t
     json_end_object(j);
 }
 
-static void put_entries(struct coord_gather *f, struct json *j, const struct tree *t)
+static void put_entries(struct coord_answers *f, struct json *j, const struct tree *t)
 {
     bool first = true;
     json_begin_array(j);
     coord_put_totals(j, &t->totals, t->headers.n);
     for (size_t i = 0; i < t->numbering.n; i++) {
         const struct numbered *g = &t->numbering.v[i];
-        const struct coord_answer *p = &f->parts[g->part];
+        const struct coord_answer *p = &f->v[g->part];
         put_entry(f->call, j, t, p, g->part, g->entry, false, (int64_t)i + 1);
         for (size_t k = 0; k < g->n_below; k++)
             put_entry(f->call, j, t, p, g->part, g->below[k], false, 0);
     }
     for (size_t i = 0; i < f->n && !t->numbering.n; i++) {
-        struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
+        struct slice_walk w = slice_items(slice_get(f->v[i].model, "entries"));
         if (!first && t->bars)
             break; /* entry stands for all */
         for (struct slice e; slice_next(&w, &e);) {
             const struct root_sum *sum = coord_sum_of(&t->sums, i, slice_get(e, "id"));
             if ((sum && sum->first != i) || coord_totals_replace(&t->totals, i, slice_get(e, "id")))
                 continue; /* written already */
-            put_entry(f->call, j, t, &f->parts[i], i, e, first, 0);
+            put_entry(f->call, j, t, &f->v[i], i, e, first, 0);
             first = false;
         }
     }
@@ -287,54 +290,54 @@ static void put_entries(struct coord_gather *f, struct json *j, const struct tre
 }
 
 /* Writes other members of the models: those of the first one. */
-static void put_rest(const struct coord_gather *f, struct json *j)
+static void put_rest(const struct coord_answers *f, struct json *j)
 {
     for (size_t i = 0; i < f->n; i++) {
-        struct slice_walk w = slice_members(f->parts[i].model);
+        struct slice_walk w = slice_members(f->v[i].model);
         for (struct slice key, value; slice_next_member(&w, &key, &value);)
             if (!slice_equals(key, "headers") && !slice_equals(key, "entries")) {
                 slice_put_key(j, key);
                 slice_put(j, value);
             }
-        if (f->parts[i].model.at)
+        if (f->v[i].model.at)
             return;
     }
 }
 
-static bool some_model(const struct coord_gather *f)
+static bool some_model(const struct coord_answers *f)
 {
     bool some = false;
     for (size_t i = 0; i < f->n; i++)
-        some |= f->parts[i].model.at != NULL;
+        some |= f->v[i].model.at != NULL;
     return some;
 }
 
-static struct slice *models_of(const struct coord_gather *f)
+static struct slice *models_of(const struct coord_answers *f)
 {
-    struct slice *models = arena_new(f->call->q->arena, struct slice, f->n + 1);
+    struct slice *models = arena_new(f->call->arena, struct slice, f->n + 1);
     for (size_t i = 0; i < f->n; i++)
-        models[i] = f->parts[i].model;
+        models[i] = f->v[i].model;
     return models;
 }
 
-static void find_wholes(struct coord_gather *f, struct tree *t)
+static void find_wholes(struct coord_answers *f, struct tree *t)
 {
     const struct slice *models = models_of(f);
     coord_totals_find(f->call, models, &t->totals);
     for (size_t i = 0; t->totals.name && i < f->n; i++)
         if (models[i].at)
-            coord_model_note(f->call, f->parts[i].node, models[i]);
+            coord_model_note(f->call, f->v[i].node, models[i]);
 }
 
-static void send_tree(struct coord_gather *f)
+static void send_tree(struct coord_answers *f)
 {
     struct tree t = {0};
     struct text out = {.fd = -1};
-    t.bars = strstr(f->call->q->path, "/genericXY/") && coord_counts_are_stated(models_of(f), f->n);
+    t.bars = strstr(f->call->request.path, "/genericXY/") && coord_counts_are_stated(models_of(f), f->n);
     look_through(f, &t);
     if (!some_model(f)) {
         map_fini(&t.roots);
-        coord_envelope_send_null(f->call, f->call->verdict, f->call->message);
+        coord_envelope_send_null(f->call, f->call->outcome.status, f->call->outcome.message);
         return;
     }
     if (!coord_numbering_take(f, &t.numbering)) {
@@ -358,40 +361,9 @@ static void send_tree(struct coord_gather *f)
     coord_envelope_send(f->call, &out);
 }
 
-/* Returns the body. Trees over time without a requested range get that of the whole experiment, since each server knows
- * only its own part of it. */
-static const char *tree_body(struct coord_call *c, const struct node *n, const char *path)
-{
-    struct time_range whole = coord_experiment_range(c);
-    bool ranged = json_object_get(c->parameters, "requested_timerange") ||
-        json_object_get(c->parameters, "requested_times");
-    if (ranged || (!strstr(path, "/timeGraph/") && !strstr(path, "/XY/")) || whole.begin >= whole.end)
-        return coord_body_with(c, n, NULL, NULL, NULL, NULL);
-    json_t *range = json_object();
-    json_object_set_new(range, "start", json_integer(whole.begin));
-    json_object_set_new(range, "end", json_integer(whole.end));
-    const char *body = coord_body_with(c, n, "requested_timerange", range, NULL, NULL);
-    json_decref(range);
-    return body;
-}
-
-void coord_tree_send(struct coord_gather *f)
+void coord_tree_send(struct coord_answers *f)
 {
     coord_rotation_fold_tree(f);
     coord_groups_add_tree(f);
     send_tree(f);
-}
-
-void coord_analysis_tree(struct coord_call *c)
-{
-    if (coord_comparison_tree(c))
-        return;
-    struct coord_gather f;
-    const char *path = coord_path_asked(c);
-    coord_gather_begin(&f, c, c->n_members + c->c->n_groups);
-    for (size_t i = 0; i < c->n_members; i++)
-        coord_gather_ask(&f, c->members[i], "POST", path, tree_body(c, c->members[i], path));
-    if (coord_gather_wait(&f) && coord_envelopes_open(&f))
-        coord_tree_send(&f);
-    coord_gather_end(&f);
 }

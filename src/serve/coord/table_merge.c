@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Order of the lines of all members. */
+#include "base/order.h"
+#include "coord/table.h"
+
+/* Returns the negative, for numbers in descending order. */
+int64_t coord_table_negative(int64_t v)
+{
+    return v == INT64_MIN ? INT64_MAX : -v;
+}
+
+/* Reads a number such as "1795225075376113629", with or without quotes. */
+bool coord_table_take_time(struct slice content, int64_t *time)
+{
+    if (slice_is(content, '"'))
+        content = (struct slice){content.at + 1, content.n - 2};
+    return slice_integer(content, time);
+}
+
+size_t coord_table_find_id(const int64_t *ids, size_t n, int64_t id)
+{
+    size_t i = 0;
+    while (i < n && ids[i] != id)
+        i++;
+    return i;
+}
+
+uint64_t coord_position_sum(const struct merged_table *t, const uint64_t *position)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < t->n; i++)
+        sum += t->asked[i] ? position[i] : 0;
+    return sum;
+}
+
+uint64_t coord_table_size(const struct merged_table *t)
+{
+    return coord_position_sum(t, t->size);
+}
+
+int coord_table_compare(const struct table_line *a, size_t i, const struct table_line *b, size_t k)
+{
+    return order_of(a->time, b->time) ?: order_of(a->begin, b->begin) ?: order_of(i, k);
+}
+
+size_t coord_table_next(const struct merged_table *t, const struct line_answer *next, const size_t *taken)
+{
+    size_t best = t->n;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->asked[i] && taken[i] < next[i].n &&
+            (best == t->n ||
+                coord_table_compare(&next[i].lines[taken[i]], i, &next[best].lines[taken[best]], best) < 0))
+            best = i;
+    return best;
+}
+
+/* Returns the member with the last line before a position, among the lines left; n: none. */
+size_t coord_table_previous(const struct merged_table *t, const struct line_answer *before, const size_t *left)
+{
+    size_t best = t->n;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->asked[i] && left[i] &&
+            (best == t->n ||
+                coord_table_compare(&before[i].lines[left[i] - 1], i, &before[best].lines[left[best] - 1], best) > 0))
+            best = i;
+    return best;
+}
+
+/* Takes lines until there are `count`. False: before that, a member ran out of its `asked` lines, so that the next line
+ * is unknown. */
+bool coord_table_merge(struct merged_table *t, const struct line_answer *answer, uint64_t asked, uint64_t count,
+    uint64_t *position, struct merged_lines *out)
+{
+    size_t *taken = arena_new(t->call->arena, size_t, t->n + 1);
+    for (size_t i; out->n < count && (i = coord_table_next(t, answer, taken)) < t->n;) {
+        out->v[out->n++] = (struct chosen_line){i, &answer[i], &answer[i].lines[taken[i]++]};
+        position[i]++;
+        if (taken[i] == asked && out->n < count)
+            return false;
+    }
+    return true;
+}
