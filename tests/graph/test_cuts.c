@@ -37,6 +37,7 @@ static void carry(void *arg, const struct cuts_chunk *c, struct carry *to)
 {
     struct run *r = arg;
     graph_builder_carry(r->builder, to);
+    graph_builder_carry_stacks(r->builder, to);
 }
 
 static void record(void *arg, const struct kernel_record *rec)
@@ -195,6 +196,34 @@ static int64_t random_between(int64_t a, int64_t b)
     return b > a ? a + (int64_t)(random_state % (uint64_t)(b - a + 1)) : a;
 }
 
+static void same_addresses(const uint64_t *a, size_t n, const uint64_t *b, size_t m)
+{
+    assert_int_equal(n, m);
+    if (n)
+        assert_memory_equal(a, b, n * sizeof *a);
+}
+
+static void same_stack(bool has_a, const struct graph_stack *a, bool has_b, const struct graph_stack *b)
+{
+    assert_int_equal(has_a, has_b);
+    if (!has_a)
+        return;
+    same_addresses(a->user, a->n_user, b->user, b->n_user);
+    same_addresses(a->kernel, a->n_kernel, b->kernel, b->n_kernel);
+    assert_int_equal(a->samples, b->samples);
+}
+
+/* The stacks of an interval, as a wait and as one that runs. */
+static void same_stacks(const struct graph *a, const struct graph *b, int32_t row, int64_t begin, int64_t end)
+{
+    struct graph_stack s, t;
+    bool in_a = graph_wait_stack(a, row, begin, &s), in_b = graph_wait_stack(b, row, begin, &t);
+    same_stack(in_a, &s, in_b, &t);
+    in_a = graph_running_stack(a, row, begin, end, &s);
+    in_b = graph_running_stack(b, row, begin, end, &t);
+    same_stack(in_a, &s, in_b, &t);
+}
+
 static void same_questions(const struct graph *a, const struct graph *b, int32_t row, int64_t begin, int64_t end)
 {
     int64_t from = random_between(begin, end), to = random_between(from, end), of_a[GRAPH_STATE_COUNT],
@@ -231,6 +260,7 @@ static void same_rows(const struct graph *a, const struct graph *b, int32_t row)
         graph_interval(a, row, i, &iv);
         graph_interval(b, row, k, &jv);
         same_interval(&iv, &jv, row);
+        same_stacks(a, b, row, iv.begin, iv.end);
         graph_interval_cause(a, row, i, &c);
         graph_interval_cause(b, row, k, &d);
         same_cause(&c, &d);
@@ -307,12 +337,16 @@ static void recorded(void **state)
 static struct maker *random_story(void)
 {
     uint32_t cpus = (uint32_t)random_between(1, 3);
-    struct maker *m = maker_new(cpus, random_between(0, 3) ? 0 : UINT64_C(1) << M_WAKING);
+    static const uint64_t addresses[] = {0x401000, 0x402000, 0x403000, 0x404000, 0x405000, UINT64_MAX};
+    uint64_t stacks = random_between(0, 1) ? M_STACKS : 0;
+    struct maker *m = maker_new(cpus, stacks | (random_between(0, 3) ? 0 : UINT64_C(1) << M_WAKING));
     int current[3] = {0}, next_tid = 20;
     int64_t t = 100;
     for (int i = 0; i < 400; i++, t += random_between(0, 3)) {
         uint32_t cpu = (uint32_t)random_between(0, cpus - 1);
         int tid = (int)random_between(1, 8);
+        int64_t first = random_between(0, 5), frames = random_between(0, 6 - first);
+        maker_stacks(m, addresses + first, (size_t)frames, addresses + first / 2, (size_t)(frames / 2));
         static const int64_t states[] = {0, 0, 1, 1, 2, 4, 16, 64};
         switch (random_between(0, 22)) {
         case 0:
@@ -478,6 +512,8 @@ static void damaged_chunks(void **state)
                 refused++;
             } else {
                 covers(g);
+                for (size_t row = 0; row < graph_rows(g); row++)
+                    same_stacks(g, g, (int32_t)row, 100, INT64_MAX);
                 graph_close(g);
                 opened++;
             }

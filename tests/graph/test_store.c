@@ -21,20 +21,23 @@
 
 static const char *const names[] = {"head", "rows", "totals", "blocks", "begins", "kinds", "wakers16", "packets",
     "details", "where8", "cpu-blocks", "cpu-begins", "occupants16", "detail-names", "late", "cpus", "losses",
-    "containers", "string-at", "text"};
+    "containers", "string-at", "text", "stack-totals", "stack-rows", "stack-samples", "stacks", "stack-frames"};
 static const size_t sizes[] = {sizeof(struct graph_disk_head), sizeof(struct graph_disk_row), 8,
     sizeof(struct graph_disk_block), 4, 1, 2, 4, 2, 1, sizeof(struct graph_disk_block), 4, 2, 4,
     sizeof(struct graph_disk_early_wake), sizeof(struct graph_disk_cpu), sizeof(struct graph_loss),
-    sizeof(struct graph_disk_container), 4, 1};
+    sizeof(struct graph_disk_container), 4, 1, sizeof(struct graph_disk_sampled), 4, sizeof(struct graph_disk_sample),
+    sizeof(struct graph_disk_stack), 8};
 enum { SECTIONS = sizeof names / sizeof *names };
 
 static struct maker *story(void)
 {
-    struct maker *m = maker_new(2, 0);
+    static const uint64_t addresses[] = {1, 2, 3, 4, 5, 6};
+    struct maker *m = maker_new(2, M_STACKS);
     maker_switch(m, 0, 100, 0, 0, 1);
     maker_switch(m, 1, 100, 0, 0, 2);
     for (int i = 0; i < 150; i++) { /* more than one block, and spans beyond 2^32 ns */
         int64_t t = 1000 + i * INT64_C(100000000);
+        maker_stacks(m, addresses + i % 4, (size_t)i % 3, addresses, (size_t)i % 5);
         maker_switch(m, 0, t, 1, 1, 0);
         maker_wake(m, 1, t + 10, M_WAKING, 1, 0);
         maker_switch(m, 0, t + 20, 0, 0, 1);
@@ -92,6 +95,11 @@ static size_t read_all(const struct graph *g, bool sound)
             assert_true(row.begin <= iv.begin && iv.begin <= iv.end && iv.end <= row.end);
             if (sound)
                 assert_true(iv.begin == at && iv.begin < iv.end && graph_find(g, (int32_t)r, iv.end) == i);
+            struct graph_stack stack;
+            if (graph_wait_stack(g, (int32_t)r, iv.begin, &stack) ||
+                graph_running_stack(g, (int32_t)r, iv.begin, iv.end, &stack))
+                for (size_t k = 0; k < stack.n_user; k++)
+                    sum += (size_t)stack.user[k];
             sum += iv.detail ? strlen(iv.detail) : 0;
             at = iv.end;
         }

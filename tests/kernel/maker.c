@@ -111,12 +111,20 @@ static const struct {
     [M_SPACES] = {"something_inside", "", U32 "_pid_ns; " U32 "_net_ns; " U32 "_uts_ns; " U32 "_cgroup_ns; "},
 };
 
+/* Contexts of all events of a channel, as LTTng declares them. */
+static const char stack_contexts[] = U32
+    "__callstack_user_length; " U64 "_callstack_user[ __callstack_user_length ]; " U32 "__callstack_kernel_length; " U64
+    "_callstack_kernel[ __callstack_kernel_length ]; ";
+enum { MOST_ADDRESSES = 200 };
+
 struct item {
     int kind;
     uint32_t cpu;
     int64_t ts;
     uint8_t payload[192];
     size_t n;
+    const uint64_t *stacks[2];
+    size_t n_stacks[2];
 };
 
 struct maker {
@@ -127,6 +135,7 @@ struct maker {
         const char *name;
     } names[8];
     int n_names;
+    struct item stacks; /* those of the next item */
     VEC(struct item) items;
 };
 
@@ -155,6 +164,12 @@ void maker_name(struct maker *m, int tid, const char *name)
     m->n_names += n == m->n_names;
 }
 
+void maker_stacks(struct maker *m, const uint64_t *user, size_t n_user, const uint64_t *kernel, size_t n_kernel)
+{
+    assert_true(n_user <= MOST_ADDRESSES && n_kernel <= MOST_ADDRESSES);
+    m->stacks = (struct item){.stacks = {user, kernel}, .n_stacks = {n_user, n_kernel}};
+}
+
 size_t maker_events(const struct maker *m)
 {
     return m->items.n;
@@ -171,7 +186,11 @@ int maker_kind(const struct maker *m, size_t i, uint32_t *cpu, int64_t *ts)
 
 static struct item *add(struct maker *m, int kind, uint32_t cpu, int64_t ts)
 {
-    vec_push(&m->items, ((struct item){.kind = kind, .cpu = cpu, .ts = ts}));
+    struct item i = m->stacks;
+    i.kind = kind;
+    i.cpu = cpu;
+    i.ts = ts;
+    vec_push(&m->items, i);
     return &m->items.v[m->items.n - 1];
 }
 
@@ -427,6 +446,22 @@ void maker_cut(struct maker *m, uint32_t cpu, int64_t ts)
 
 /* ---- writing ---- */
 
+/* An event with its stream's contexts. */
+static int write_event(const struct maker *m, struct ctf_writer *w, const struct item *i, struct err *e)
+{
+    uint8_t all[sizeof i->payload + 2 * (4 + 8 * MOST_ADDRESSES)];
+    size_t n = 0;
+    for (int kind = 0; kind < 2 && m->without & M_STACKS; kind++) {
+        uint32_t length = (uint32_t)i->n_stacks[kind];
+        memcpy(all + n, &length, 4);
+        if (length)
+            memcpy(all + n + 4, i->stacks[kind], 8 * length);
+        n += 4 + 8 * length;
+    }
+    memcpy(all + n, i->payload, i->n);
+    return ctf_writer_event(w, i->cpu, (uint64_t)i->kind, i->ts, all, n + i->n, e);
+}
+
 static void write_items(const struct maker *m, struct ctf_writer *w, size_t skip, bool lose_skipped)
 {
     struct err e = {0};
@@ -438,7 +473,7 @@ static void write_items(const struct maker *m, struct ctf_writer *w, size_t skip
         else if (i->kind == M_CUT)
             rc = ctf_writer_lose(w, i->cpu, 0, 0, &e);
         else if (n != skip && !(m->without >> i->kind & 1))
-            rc = ctf_writer_event(w, i->cpu, (uint64_t)i->kind, i->ts, i->payload, i->n, &e);
+            rc = write_event(m, w, i, &e);
         if (rc)
             fail_msg("%s", e.text);
     }
@@ -480,6 +515,7 @@ void maker_open(const struct maker *m, size_t skip, bool lose_skipped, struct ma
         .freq = 1000000000,
         .packet_bytes = 4096,
         .cpus = m->cpus,
+        .event_context = m->without & M_STACKS ? stack_contexts : NULL,
         .uuid = {1, 2, 3}};
     struct ctf_writer *w;
     snprintf(out->dir, sizeof out->dir, "/tmp/weft-made-XXXXXX");

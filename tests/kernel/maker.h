@@ -72,10 +72,13 @@ enum { M_LOSE = 100, M_CUT };
 struct maker;
 /* `without`: bit mask of maker_event that the trace does not declare. */
 #define M_OLD_KERNEL (UINT64_C(1) << 62) /* Linux 3.16 instead of 6.1 */
+#define M_STACKS (UINT64_C(1) << 61)     /* events have call stacks, as contexts of the channel */
 struct maker *maker_new(uint32_t cpus, uint64_t without);
 void maker_free(struct maker *);
 /* Threads are called "tTID" unless named; from then on. Up to 8 of them, borrowed names. */
 void maker_name(struct maker *, int tid, const char *name);
+/* Call stacks of the events from now on, up to 200 addresses each; borrowed. */
+void maker_stacks(struct maker *, const uint64_t *user, size_t n_user, const uint64_t *kernel, size_t n_kernel);
 size_t maker_events(const struct maker *);
 /* Kind of item i, and its CPU. */
 int maker_kind(const struct maker *, size_t i, uint32_t *cpu, int64_t *ts);

@@ -361,6 +361,7 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
     }
     kernel_counters_bind(b, p, c);
     bind_spaces(b, p, c);
+    p->stacks = kernel_stacks_bind(c);
     const char *detail;
     const struct spec *s = find_spec(&b->arena, c->name, &detail);
     if (!s)

@@ -68,6 +68,7 @@ struct kernel_plan {
     bool timer;               /* IPI: the local timer's vector */
     uint8_t space_call;       /* SYSCALL_ENTRY: enum kernel_space_call; fields 1 and 2 and text 0 are its arguments */
     uint8_t space;            /* STATEDUMP_SPACE: enum kernel_space_kind */
+    uint8_t stacks;           /* kernel_stacks_bind */
     struct kernel_field field[KERNEL_FIELDS];
     const struct kernel_cold *cold;         /* NULL for OTHER and LOST */
     const struct kernel_counters *counters; /* NULL: none */
@@ -129,6 +130,10 @@ void kernel_list_read(const struct ctf_event *, struct kernel_list *);
 void kernel_counters_bind(struct kernel_binding *, struct kernel_plan *, const struct ctf_event_class *);
 void kernel_counters_read(const struct kernel_counters *, const struct ctf_event *, struct kernel_record *,
     int64_t values[KERNEL_MOST_COUNTERS]);
+
+/* stacks.c: contexts of a class with call stacks; 0: none. Reading returns whether there are any addresses. */
+uint8_t kernel_stacks_bind(const struct ctf_event_class *);
+bool kernel_stacks_read(uint8_t bound, const struct ctf_event *, struct kernel_stack out[KERNEL_STACK_KINDS]);
 
 /* io.c: the two descriptors returned by a call of KERNEL_IO_PAIR; -1 if the event does not have them. */
 void kernel_io_pair(const struct ctf_event *, int32_t *first, int64_t *second);

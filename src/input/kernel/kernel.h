@@ -51,6 +51,7 @@ enum kernel_kind {
     KERNEL_STATEDUMP_FD, KERNEL_STATEDUMP_SPACE, KERNEL_STATEDUMP_END,
     KERNEL_LOST,
     KERNEL_ABSENT, /* the stream of a CPU is missing */
+    KERNEL_STACKS, /* an event of no other kind that has call stacks */
     KERNEL_KINDS
 };
 
@@ -106,6 +107,13 @@ struct kernel_mark { uint8_t trace[16], span[8]; int32_t process; bool is_end; }
 /* Reads the text of an lttng_logger event. False: it is something else. */
 bool kernel_read_mark(const char *text, size_t n, struct kernel_mark *out);
 
+/* Call stack of a thread: n addresses, the innermost first. cut: its outer frames were not recorded, or are more than
+ * KERNEL_MOST_FRAMES. */
+enum kernel_stack_kind { KERNEL_STACK_USER, KERNEL_STACK_KERNEL, KERNEL_STACK_KINDS };
+enum { KERNEL_MOST_FRAMES = 128 };
+struct kernel_stack { uint16_t n; bool cut; uint64_t v[KERNEL_MOST_FRAMES]; };
+bool kernel_has_stacks(const struct ctf_trace *); /* whether events have contexts for call stacks */
+
 /* Record of an event on the host. Rows and strings are numbers. The record and what it points to live until the sink
  * returns; it points to text and numbers only, never to a struct of the decoder. */
 struct kernel_record {
@@ -120,6 +128,7 @@ struct kernel_record {
      * threads. For cuts see kernel_carry_frame. */
     uint32_t ctx_frame;
     int32_t row;         /* current thread of `cpu` (the idle thread has a row per CPU), or KERNEL_NO_ROW */
+    const struct kernel_stack *stacks; /* stacks of `row` by enum kernel_stack_kind; NULL: none */
     union {
         struct {
             int32_t prev, next;

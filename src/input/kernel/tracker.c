@@ -629,6 +629,20 @@ static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_ev
         send(t);
 }
 
+/* Processes an event that may have call stacks. All its records have them. */
+static void with_stacks(struct kernel_tracker *t, uint32_t cpu, const struct ctf_event *ev, const struct kernel_plan *p)
+{
+    bool has = kernel_stacks_read(p->stacks, ev, t->stacks);
+    t->record.stacks = has ? t->stacks : NULL;
+    if (p->kind != KERNEL_OTHER) {
+        on_event(t, cpu, ev, p);
+    } else if (has) {
+        start(t, &t->cpus.v[cpu], KERNEL_STACKS);
+        send(t);
+    }
+    t->record.stacks = NULL;
+}
+
 static void on_counters(
     struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
 {
@@ -676,7 +690,9 @@ void kernel_tracker_feed(struct kernel_tracker *t, const struct ctf_event *event
         }
         if (__builtin_expect(p->spaces != NULL, 0) && p->kind == KERNEL_SWITCH)
             tell_spaces(t, c->current, ev, p->spaces);
-        if (p->kind != KERNEL_OTHER)
+        if (__builtin_expect(p->stacks, 0))
+            with_stacks(t, cpu, ev, p);
+        else if (p->kind != KERNEL_OTHER)
             on_event(t, cpu, ev, p);
         if (__builtin_expect(p->spaces != NULL, 0) && p->kind != KERNEL_SWITCH)
             tell_spaces(t, t->cpus.v[cpu].current, ev, p->spaces);

@@ -90,6 +90,7 @@ struct kernel_tracker {
     size_t n_leaving_spaces;
     char device[KERNEL_COMM_BYTES]; /* last interface name and its number */
     uint32_t device_name;
+    struct kernel_stack stacks[KERNEL_STACK_KINDS]; /* of the present event */
 };
 
 /* threads.c: lives of threads. */

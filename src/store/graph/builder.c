@@ -24,6 +24,7 @@ void graph_builder_free(struct graph_builder *b)
     vec_free(&b->cpus);
     vec_free(&b->losses);
     vec_free(&b->marks);
+    graph_stacks_fini(&b->stacks);
     vec_free(&b->windows.by_begin);
     vec_free(&b->early_wakes);
     vec_free(&b->early_wake_of);
@@ -493,6 +494,8 @@ void graph_builder_add(struct graph_builder *b, const struct kernel_record *rec,
     case KERNEL_SPAN_MARK: on_mark(b, rec); break;
     default: break;
     }
+    if (__builtin_expect(rec->stacks || b->stacks.calls.n, 0))
+        graph_builder_stacks(b, rec);
     b->cpus.v[rec->cpu].last_ts = b->now;
 }
 

@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "graph/log.h"
 #include "graph/losses.h"
+#include "graph/stacks.h"
 #include "kernel/kernel.h"
 
 enum graph_now {
@@ -65,6 +66,7 @@ struct graph_builder {
     VEC(struct graph_building_cpu) cpus;
     VEC(struct graph_loss) losses;
     VEC(struct graph_mark) marks;
+    struct graph_stacks stacks;
     struct graph_windows windows; /* windows of losses */
     uint32_t n_absent;            /* number of absent CPUs */
     VEC(struct graph_early_wake) early_wakes;
@@ -84,6 +86,9 @@ uint16_t graph_detail_of_string(struct graph_builder *, uint32_t string);
  * thread. */
 struct graph_ending graph_wake_ending(struct graph_builder *, const struct kernel_record *, uint64_t packet_wake,
     uint16_t call);
+
+/* stacks.c: keeps the call stacks of a record, after it was processed. */
+void graph_builder_stacks(struct graph_builder *, const struct kernel_record *);
 
 /* absent.c: handles a missing stream; its CPU then has an event. */
 void graph_builder_absent(struct graph_builder *, const struct kernel_record *);

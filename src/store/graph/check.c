@@ -319,5 +319,7 @@ const char *graph_content_defect(const struct graph_chunk *g)
         what = marks_defect(g);
     if (!what)
         what = containers_defect(g);
+    if (!what)
+        what = graph_stacks_defect(g);
     return what ? what : columns_defect(g);
 }

@@ -15,6 +15,8 @@
 
 /* Version of the rules: increased whenever the same records give another graph, so that stores are built again. */
 enum { GRAPH_RULES_VERSION = 2 };
+/* The same for call stacks: only stores of traces that have some are built again. */
+enum { GRAPH_STACKS_VERSION = 1 };
 
 /* States of rows and of path segments. The names are part of the output format of `critpath --format json`. */
 #define GRAPH_STATES(X) \
@@ -180,6 +182,24 @@ struct graph_mark {
 };
 size_t graph_marks(const struct graph *, const struct graph_mark **out);
 
+/* Call stacks recorded with events of a row: addresses, the innermost first. They live as long as the graph. cut: outer
+ * frames are missing. samples: events that had them. */
+struct graph_stack {
+    const uint64_t *user, *kernel;
+    uint16_t n_user, n_kernel;
+    bool user_cut, kernel_cut;
+    uint32_t samples;
+};
+bool graph_has_stacks(const struct graph *);
+/* Stack of the wait that begins at `begin`: the row left its CPU there. O(chunks with the row · log samples) */
+bool graph_wait_stack(const struct graph *, int32_t row, int64_t begin, struct graph_stack *out);
+/* Most frequent stack of the row in (begin, end], while it ran: of the last GRAPH_SAMPLES_COUNTED events that have one.
+ * Of equally frequent ones it is the same wherever cuts are. */
+enum { GRAPH_SAMPLES_COUNTED = 4096 };
+bool graph_running_stack(const struct graph *, int32_t row, int64_t begin, int64_t end, struct graph_stack *out);
+/* Number of stacks that are cut (in each chunk); of events whose stacks are missing for limits of the store. */
+void graph_stack_totals(const struct graph *, uint64_t *cut, uint64_t *left_out);
+
 /* ---- building ---- */
 struct carry;
 struct kernel_record;
@@ -189,6 +209,8 @@ struct graph_builder *graph_builder_new(const struct kernel_tracker *);
 void graph_builder_add(struct graph_builder *, const struct kernel_record *, uint64_t packet_wake);
 /* Visits everything undecided (base/carry.h). LOAD: before the first record. */
 void graph_builder_carry(struct graph_builder *, struct carry *);
+/* Visits the call stacks of system calls in progress, as the last of all builders: nothing is saved without any. */
+void graph_builder_carry_stacks(struct graph_builder *, struct carry *);
 /* Continues the recording at `to` after a missing chunk, as if all CPUs had lost events. Call it after LOAD. */
 void graph_builder_gap(struct graph_builder *, int64_t from, int64_t to);
 /* Writes what is decided of [the cut before, at), and leaves the saved state to the next chunk. Call it after SAVE.

@@ -94,6 +94,13 @@ struct graph_disk_early_wake {
     int64_t ts;
 };
 
+/* Call stack: addresses in `stack-frames`, the innermost first. */
+struct graph_disk_stack { uint32_t first; uint16_t n, cut; };
+/* Stacks of a row at an event: numbers + 1, 0: none. WAITS: with them it left its CPU to wait. */
+#define GRAPH_SAMPLE_WAITS (UINT32_C(1) << 31)
+struct graph_disk_sample { int64_t ts; uint32_t user, kernel; };
+struct graph_disk_sampled { uint64_t cut, left_out; }; /* stacks that are cut; samples beyond the limits */
+
 /* Store of one chunk, with its own rows. */
 struct graph_chunk {
     struct store *store;
@@ -116,11 +123,17 @@ struct graph_chunk {
     const struct graph_disk_container *containers;
     const struct graph_loss *losses;
     const struct graph_mark *marks; /* with the chunk's rows */
+    /* Call stacks; without any all are absent. sample_rows: first sample of each row, and the end of the last one's. */
+    const struct graph_disk_sampled *sampled;
+    const uint32_t *sample_rows;
+    const struct graph_disk_sample *samples; /* of a row in order of time */
+    const struct graph_disk_stack *stacks;
+    const uint64_t *frames;
     const uint32_t *string_at;
     const char *text;
     size_t n_rows, n_totals, n_blocks, n_intervals, n_wakers, n_packets, n_details, n_where, n_detail_names,
         n_early_wakes, n_formers, n_cpus, n_cpu_blocks, n_occupants, n_losses, n_marks,
-        n_containers, n_strings, n_text;
+        n_containers, n_strings, n_text, n_sampled, n_sample_rows, n_samples, n_stacks, n_frames;
     int64_t begin, end; /* range of its rows */
     const int32_t *host_rows; /* list's row by row; NULL: the same */
     int32_t *host_containers; /* list's container by container */
@@ -188,6 +201,8 @@ void graph_chunk_close(struct graph_chunk *);
 /* check.c: returns the defect of what readers do not check again, or NULL: O(CPUs). Without a defect they stay inside
  * of the file. */
 const char *graph_structure_defect(const struct graph_chunk *);
+/* stacks_read.c: part of the next. */
+const char *graph_stacks_defect(const struct graph_chunk *);
 /* Returns any other defect of a graph without the former: O(intervals). */
 const char *graph_content_defect(const struct graph_chunk *);
 /* list.c: joins the opened chunks: O(chunks · CPUs), plus a pass over the numbers of their rows. Returns NULL, or why

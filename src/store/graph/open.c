@@ -63,6 +63,11 @@ static bool find_sections(struct graph_chunk *c)
     c->losses = section(s, "losses", sizeof *c->losses, &c->n_losses);
     c->marks = section(s, "marks", sizeof *c->marks, &c->n_marks);
     c->containers = section(s, "containers", sizeof *c->containers, &c->n_containers);
+    c->sampled = section(s, "stack-totals", sizeof *c->sampled, &c->n_sampled);
+    c->sample_rows = section(s, "stack-rows", sizeof *c->sample_rows, &c->n_sample_rows);
+    c->samples = section(s, "stack-samples", sizeof *c->samples, &c->n_samples);
+    c->stacks = section(s, "stacks", sizeof *c->stacks, &c->n_stacks);
+    c->frames = section(s, "stack-frames", sizeof *c->frames, &c->n_frames);
     c->string_at = section(s, "string-at", sizeof *c->string_at, &c->n_strings);
     c->text = section(s, "text", 1, &c->n_text); /* its last byte is 0, even if the file was cut off */
     return n_head == 1 && n == c->n_occupants;

@@ -366,7 +366,8 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
         rc = err_set(
             e, ERR_LIMIT, "%s: times more than 146 years from the epoch; the trace's clock is wrong", place.path);
     } else {
-        struct store_writer *w = store_create_at(place, "graph", GRAPH_VERSION, key, 22);
+        size_t sections = 22 + graph_stacks_sections(&b->stacks);
+        struct store_writer *w = store_create_at(place, "graph", GRAPH_VERSION, key, sections);
         store_add(w, "head", &head, sizeof head, 1);
         store_add(w, "rows", disk_rows, sizeof *disk_rows, n);
         store_add(w, "totals", totals.v.v, sizeof *totals.v.v, totals.v.n);
@@ -379,6 +380,7 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
         store_add(w, "containers", containers, sizeof *containers, n_containers);
         store_add(w, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);
         add_strings(w, a, &names);
+        graph_stacks_add(&b->stacks, w, a, n);
         rc = store_commit(w, e);
     }
     vec_free(&totals.v);
@@ -396,7 +398,8 @@ static int write_logs(struct graph_builder *b, int64_t end, struct store_place p
     for (size_t i = 0; i < b->cpus.n; i++)
         of_cpus += b->cpus.v[i].occupants.n;
     enum { BYTES = 20 }; /* bytes of an entry in all columns */
-    int rc = mem_room((of_rows + of_cpus) * BYTES, "writing the graph", e);
+    int rc = mem_room(
+        (of_rows + of_cpus) * BYTES + b->stacks.samples.n * sizeof(struct graph_disk_sample), "writing the graph", e);
     if (rc)
         return rc;
     make_room(&rows, &a, of_rows);

@@ -94,6 +94,7 @@ static void visit(struct kernel_build *b, struct carry *c)
     flow_builder_carry(b->flows, c);
     graph_builder_carry(b->graph, c);
     state_builder_carry(b->states, c);
+    graph_builder_carry_stacks(b->graph, c);
 }
 
 static int begin_chunk(void *arg, const struct index_chunk *chunk, struct store_place place,

@@ -63,7 +63,8 @@ uint64_t index_rules(bool is_kernel)
 uint64_t index_rules_of(const struct index_files *f)
 {
     bool all = f->from == INT64_MIN && f->until == INT64_MAX;
-    return index_rules(f->is_kernel) + (all ? 0 : map_mix((uint64_t)f->from) + (uint64_t)f->until);
+    uint64_t stacks = f->is_kernel && kernel_has_stacks(f->trace) ? map_mix(GRAPH_STACKS_VERSION) : 0;
+    return index_rules(f->is_kernel) + stacks + (all ? 0 : map_mix((uint64_t)f->from) + (uint64_t)f->until);
 }
 
 uint64_t index_key(const struct ctf_trace *t, bool is_kernel)

@@ -124,6 +124,27 @@ static void note_absent(struct experiment *x, const struct index_trace *t)
     vec_free(&cpus);
 }
 
+static void note_stacks(struct experiment *x, const struct index_trace *t)
+{
+    const struct index_host *h = &x->hosts.v[t->host];
+    uint64_t cut = 0, left_out = 0;
+    char text[256];
+    if (t->is_kernel && h->graph)
+        graph_stack_totals(h->graph, &cut, &left_out);
+    snprintf(text, sizeof text,
+        "call stacks without their outer frames, of which only %d were recorded, or are kept: "
+        "%llu",
+        KERNEL_MOST_FRAMES, (unsigned long long)cut);
+    if (cut)
+        experiment_note(x, INDEX_NOTE_ODD, h->name, text, cut);
+    snprintf(text, sizeof text,
+        "events whose call stacks are not kept, because there are too many different ones: "
+        "%llu",
+        (unsigned long long)left_out);
+    if (left_out)
+        experiment_note(x, INDEX_NOTE_ODD, h->name, text, left_out);
+}
+
 void experiment_note_losses(struct experiment *x)
 {
     for (size_t i = 0; i < x->traces.n; i++) {
@@ -137,6 +158,7 @@ void experiment_note_losses(struct experiment *x)
         note_loss(x, &x->traces.v[i], "event", events);
         note_loss(x, &x->traces.v[i], "packet", packets);
         note_absent(x, &x->traces.v[i]);
+        note_stacks(x, &x->traces.v[i]);
     }
 }
 
