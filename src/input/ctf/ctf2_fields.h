@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to ctf: field classes of CTF 2. Errors stay in the lexer; a declaration is of use only while it has none. */
+/* Private to ctf: field classes of CTF 2. Errors stay in the lexer; a declaration is valid only if there is none. */
 #ifndef WEFT_CTF_CTF2_FIELDS_H
 #define WEFT_CTF_CTF2_FIELDS_H
 
@@ -14,7 +14,8 @@ typedef VEC(struct ctf2_range) ctf2_range_list;
 
 struct tsdl_decl *ctf2_new_decl(struct ctf2_reader *, enum ctf_kind, const char *at);
 void ctf2_read_align(struct ctf2_reader *, const struct ctf2_node *, const char *name, struct tsdl_decl *);
-/* Number of the property's value among the words (NULL at the end); *out stays, and false, when it has none. */
+/* Number of the property's value among the words (NULL at the end). If there is none, returns false and *out is
+ * unchanged. */
 bool ctf2_read_word(struct ctf2_reader *, const struct ctf2_node *, const char *name, bool needed,
     const char *const *words, int *out);
 void ctf2_read_roles(struct ctf2_reader *, const struct ctf2_node *, struct tsdl_decl *);

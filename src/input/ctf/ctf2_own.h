@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to ctf: what of CTF 2 metadata is one trace's own. */
+/* Private to ctf: parts of CTF 2 metadata that belong to one trace only. */
 #ifndef WEFT_CTF_CTF2_OWN_H
 #define WEFT_CTF_CTF2_OWN_H
 

@@ -9,28 +9,28 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-/* identity.c: UUID, host, domain and process as the metadata tell them; NULL when the trace has no UUID: then nothing
- * says that two are one. free() it. *lacking is set when there was no memory to read them. */
+/* identity.c: returns UUID, host, domain and process from the metadata; free(). NULL if the trace has no UUID: then it
+ * is not joined with others. *lacking is set if memory to read them was missing. */
 char *ctf_identity(const char *dir, bool *lacking);
 
-/* listing.c: the entries of a directory that may be directories, in no order; names that begin with a dot are none. */
+/* listing.c: entries of a directory that may be directories, in no order; names that begin with a dot are skipped. */
 struct ctf_listed {
-    uint32_t name;         /* where in the names */
-    uint32_t hash;         /* of the name */
+    uint32_t name;         /* offset in the names */
+    uint32_t hash;         /* hash of the name */
     uint64_t inode;
     uint8_t type;          /* DT_DIR, DT_LNK or DT_UNKNOWN */
-    bool taken;            /* for who takes them one by one */
+    bool taken;            /* mark for callers that take entries one by one */
 };
 struct ctf_listing {
-    struct text names;     /* each terminated */
+    struct text names;     /* names, each terminated */
     VEC(struct ctf_listed) entries;
-    VEC(uint32_t) by_hash; /* number of the entry + 1; 0: none. A power of two */
+    VEC(uint32_t) by_hash; /* number of the entry + 1; 0: empty slot. The size is a power of two */
 };
-/* 0, or a negative error: ERR_NOMEM, or ERR_IO when the directory cannot be listed. */
+/* Returns 0 or a negative error: ERR_NOMEM, or ERR_IO if the directory cannot be listed. */
 int ctf_listing_read(struct ctf_listing *, const char *dir);
-/* The entry of that name; NULL: there is none. */
+/* Returns the entry of that name; NULL: none. */
 struct ctf_listed *ctf_listing_find(struct ctf_listing *, const char *name);
-/* Lets go those that were taken, and sorts the others by name. */
+/* Removes taken entries, and sorts the others by name. */
 void ctf_listing_sort_rest(struct ctf_listing *);
 static inline const char *ctf_listed_name(const struct ctf_listing *l, const struct ctf_listed *e)
 {
@@ -38,7 +38,7 @@ static inline const char *ctf_listed_name(const struct ctf_listing *l, const str
 }
 void ctf_listing_fini(struct ctf_listing *);
 
-/* refuse.c: the error for a path that is no directory: what it is, and what to do. Returns ERR_NOTFOUND. */
+/* refuse.c: error for a path that is no directory: names its kind and a remedy. Returns ERR_NOTFOUND. */
 int ctf_refuse_file(const char *path, mode_t mode, struct err *e);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to ctf: declarations compiled into what the decoder runs.
+/* Private to ctf: declarations compiled into programs for the decoder.
  *
  * Three ways to read an event, fastest first: a header of a known shape plus one table entry (classes of fixed size); a
- * header of a known shape plus a flat program (classes whose size depends on the data); programs for all. Programs know
- * positions in bits from the packet's start. */
+ * header of a known shape plus a flat program (classes whose size depends on the data); programs for all. Positions in
+ * programs are bits from the packet's start. */
 #ifndef WEFT_CTF_LAYOUT_H
 #define WEFT_CTF_LAYOUT_H
 
 #include "ctf/schema.h"
 
-/* What a number in a packet's or event's header is for. */
+/* Role of a number in a packet's or event's header. */
 enum ctf_role {
     CTF_ROLE_NONE,
     /* event header */
@@ -26,22 +26,22 @@ enum ctf_op_code {
     CTF_OP_END,
     CTF_OP_SKIP,     /* align, then n bits */
     CTF_OP_INT,      /* align, read `bits`; into the slot and by its role */
-    CTF_OP_STRING,   /* align, up to and with the NUL */
+    CTF_OP_STRING,   /* align, up to and including the NUL */
     CTF_OP_LIST,     /* align, count elements of fixed size: stride n from one to the next, the last one `size` bits */
     CTF_OP_LOOP,     /* align, count times the ops up to `next` (which end with END) */
-    CTF_OP_VARIANT,  /* to targets[choice of the tag] */
-    CTF_OP_JUMP,     /* to `next` */
+    CTF_OP_VARIANT,  /* go to targets[choice of the tag] */
+    CTF_OP_JUMP,     /* go to `next` */
     CTF_OP_PAYLOAD,  /* align; the payload starts here */
     CTF_OP_UUID,     /* remembers the position */
     /* CTF 2 */
     CTF_OP_LEB,      /* align, a LEB128 integer; into the slot and by its role */
     CTF_OP_BITS,     /* INT, with `reversed` and `stays` */
-    CTF_OP_UNITS,    /* align, up to and with the first code unit (`bits` wide) of zeros */
+    CTF_OP_UNITS,    /* align, up to and including the first zero code unit (`bits` wide) */
     CTF_OP_TEXT,     /* align, count bytes of text in code units of `bits` */
-    CTF_OP_UNSET,    /* no value in the slots of the mask n */
-    CTF_OP_SET,      /* a value in the slots of the mask n */
+    CTF_OP_UNSET,    /* remove the values of the slots in the mask n */
+    CTF_OP_SET,      /* set a value in the slots of the mask n */
     CTF_OP_NEED,     /* fails unless the slot has a value */
-    CTF_OP_ORDER     /* align; fails where the bit field before ends within this byte in the other byte order */
+    CTF_OP_ORDER     /* align; fails if the bit field before ends within this byte in the other byte order */
 };
 
 struct ctf_op {
@@ -50,21 +50,21 @@ struct ctf_op {
     bool is_signed, big_endian;
     bool counted;            /* LIST, LOOP, TEXT: the count is in the slot, else it is `count` */
     bool reversed;           /* BITS: in the other bit order */
-    bool stays;              /* LEB, BITS: read again by the next one, for another role */
-    bool optional;           /* VARIANT: to `next` when nothing is selected */
+    bool stays;              /* LEB, BITS: the next op reads the field again, for another role */
+    bool optional;           /* VARIANT: go to `next` if nothing is selected */
     uint8_t slot;
     uint32_t align;          /* mask: alignment - 1, in bits */
     uint32_t next;
     uint32_t n_choices;
     uint64_t n, size, count;
     const struct ctf_choice *choices;
-    const uint32_t *targets; /* by option */
+    const uint32_t *targets; /* targets by option */
 };
 
-/* One class for the decoder's table. */
+/* Entry of the decoder's table, for one class. */
 struct ctf_entry {
     const struct ctf_event_class *cls; /* NULL: no such id */
-    uint32_t size;           /* bytes from the header's aligned end to the event's; CTF_ENTRY_PROGRAM: the data say */
+    uint32_t size;           /* bytes from the header's aligned end to the event's; CTF_ENTRY_PROGRAM: dynamic */
     uint16_t pre;            /* bytes from the header's aligned end to the payload */
     uint8_t align;           /* mask in bytes */
     uint8_t unused;
@@ -73,10 +73,10 @@ enum { CTF_ENTRY_PROGRAM = UINT32_MAX };
 
 struct ctf_layout {
     const struct ctf_stream_plan *plan;
-    const struct ctf_op *ops;    /* contexts and payload, from the end of the header; NULL: the class cannot be read */
+    const struct ctf_op *ops;    /* contexts and payload, from the end of the header; NULL: the class is unreadable */
     struct ctf_entry entry;
-    bool packet_slots;       /* lengths or tags refer to numbers in the packet's header or context, maybe by way of
-                              * the event header */
+    bool packet_slots;       /* lengths or tags refer to numbers in the packet's header or context, maybe by way of the
+                              * event header */
     bool header_slots;       /* … in the event header */
 };
 
@@ -90,48 +90,47 @@ enum ctf_header_kind {
 struct ctf_stream_plan {
     const struct ctf_stream_class *sc;
     const struct ctf_op *packet_header, *packet_context, *event_header; /* NULL: none */
-    bool readable;           /* false: a header that cannot be compiled */
-    bool long_heads;         /* packet header or context has what must be read byte by byte, or element by element */
+    bool readable;           /* false: a header cannot be compiled */
+    bool long_heads;         /* packet header or context has fields to be read byte by byte, or by element */
     bool header_refers;      /* lengths or tags in the event header refer to numbers in the packet's scopes */
     bool mixed;              /* bit fields of both byte orders, in any scope of any class, may share a byte */
     uint8_t kind;            /* enum ctf_header_kind */
     bool big_endian;
-    bool has_begin, has_seq, has_discarded; /* what the packet context holds */
+    bool has_begin, has_seq, has_discarded; /* fields of the packet context */
     uint8_t seq_bits, discarded_bits, begin_bits, end_bits;
     uint8_t header_align;    /* mask in bytes */
     uint8_t id_at, id_bytes, time_at, time_bytes, header_bytes; /* SIMPLE */
     /* COMPACT, LARGE, masks in bytes: alignment of the time, of the long form and of its time */
     uint8_t short_align, long_align, long_time_align;
-    const struct ctf_event_class *only; /* the class of all events when the header has no id; or NULL */
+    const struct ctf_event_class *only; /* class of all events if the header has no id; or NULL */
     struct ctf_entry *table;
     uint32_t table_n, table_cap;
     uint64_t packet_slots, event_slots; /* bit per slot of a number in the packet's scopes, in the event header */
 };
 
-enum { CTF_TABLE_MAX = 65536 };  /* ids below have a table entry; others are searched for */
+enum { CTF_TABLE_MAX = 65536 };  /* limit of ids in the table; higher ones are searched */
 
-/* Compiles a scope's struct. NULL when it holds something that cannot be read. Integers that are mapped to the clock
- * carry it on, unless they have another role in a packet scope. mixed: bit fields of both byte orders may share a
- * byte. */
+/* Compiles a scope's struct. NULL if a field of it is unreadable. Integers mapped to the clock advance it, unless they
+ * have another role in a packet scope. mixed: bit fields of both byte orders may share a byte. */
 const struct ctf_op *ctf_program_compile(struct arena *, const struct ctf_type *, enum ctf_scope, int32_t clock,
     bool mixed);
-/* The plan of a stream without any event class. */
+/* Makes the plan of a stream without event classes. */
 struct ctf_stream_plan *ctf_stream_plan_compile(struct arena *, const struct ctf_stream_class *,
     const struct ctf_type *packet_header);
 
-/* Finds out of which kind the event header is (layout_header.c). */
+/* Sets the kind of the event header (layout_header.c). */
 void ctf_plan_header(struct ctf_stream_plan *);
 
-/* Bit per slot of the numbers in a type, which may be NULL. */
+/* Returns a bit per slot of the numbers in a type, which may be NULL. */
 uint64_t ctf_type_slots(const struct ctf_type *);
 
-/* The mask, in bytes, of an alignment of whole bytes. */
+/* Returns the mask, in bytes, of an alignment of whole bytes. */
 static inline uint8_t ctf_byte_mask(uint32_t align_bits)
 {
     return (uint8_t)((align_bits < 8 ? 8 : align_bits) / 8 - 1);
 }
 
-/* Integers and enumerations by what holds their bits. */
+/* Returns the type that holds the bits of an integer or enumeration. */
 static inline const struct ctf_type *ctf_type_bits(const struct ctf_type *t)
 {
     return t->kind == CTF_ENUM && t->u.enumeration.container ? t->u.enumeration.container : t;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to ctf: what a metadata file declares, parsed and resolved: a schema that traces share, and what is the
- * trace's own. */
+/* Private to ctf: parsed and resolved metadata file: a schema that traces share, and the trace's own part. */
 #ifndef WEFT_CTF_METADATA_H
 #define WEFT_CTF_METADATA_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to ctf: what the formats share about a set of sources. */
+/* Private to ctf: state shared by the formats for a set of sources. */
 #ifndef WEFT_CTF_PRINT_LINE_H
 #define WEFT_CTF_PRINT_LINE_H
 
@@ -9,7 +9,7 @@
 struct print_schema {        /* plans of the classes that sources with the same declarations share */
     const struct ctf_event_class *const *classes;
     size_t n;
-    struct print_plan **plans; /* by class index; NULL until the first event of the class */
+    struct print_plan **plans; /* plans by class index; NULL until the first event of the class */
     struct map clock_streams;  /* ids of streams with events whose own fields are mapped to a clock */
     bool clocks_known;
 };
@@ -17,7 +17,7 @@ struct print_schema {        /* plans of the classes that sources with the same 
 struct print_source {
     const struct ctf_trace *trace;
     size_t schema;
-    char *host;              /* or NULL */
+    char *host;              /* NULL: not set */
     char *prefix;            /* text: "host:process:(pid) "; JSON: from the key "host" up to its value */
     size_t prefix_n;
 };
@@ -28,7 +28,7 @@ struct ctf_print {
     struct print_source *sources;
     size_t n_sources;
     struct text scratch;
-    int64_t second;          /* ns; of the text in `seconds` */
+    int64_t second;          /* ns; second of the text in `seconds` */
     char seconds[32];        /* "[1795225075." */
     size_t seconds_n;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to ctf: a print plan while it runs. */
+/* Private to ctf: running print plan. */
 #ifndef WEFT_CTF_PRINT_RUN_H
 #define WEFT_CTF_PRINT_RUN_H
 
@@ -12,15 +12,15 @@ struct print_run {
     uint64_t pos; /* bits from the packet's start */
     uint64_t header, context, payload;
     struct text *out;
-    char *limit; /* a literal must end and a value must start before here */
+    char *limit; /* bound that a literal must end and a value must start before */
     uint64_t slots[CTF_SLOTS];
 };
 
-/* Values at `o`, of which the new end is returned. */
+/* Writers of values at `o`; each returns the new end. */
 char *print_put_string(struct print_run *, char *o, const char *s, size_t n);
 char *print_put_enum(struct print_run *, char *o, const struct print_op *, int64_t v);
 char *print_i64(char *o, int64_t v);
-/* What only CTF 2 has: writes it (PRINT_OTHER) and goes behind it. */
+/* Writes a value of a kind that only CTF 2 has (PRINT_OTHER), and moves past it. */
 char *print_other(struct print_run *, const struct print_op *, char *o);
 
 #endif

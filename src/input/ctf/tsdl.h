@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the metadata parser: the pieces between a metadata text and a schema.
+/* Private to the metadata parser: steps from a metadata text to a schema.
  *
- * The text is read in three steps. The scan (tsdl_scan.c) finds the top-level blocks at memory speed and hashes those
- * that make the schema. Only when no schema with that hash exists, the parser (tsdl_parser.c, tsdl_types.c) makes
- * declarations in temporary memory, and the resolver (tsdl_resolve.c) makes types of their own for every use of them.
+ * The text is read in three steps. The scan (tsdl_scan.c) finds the top-level blocks at memory speed and hashes
+ * those that make the schema. Only if no schema has that hash, the parser (tsdl_parser.c, tsdl_types.c) makes
+ * declarations in temporary memory. The resolver (tsdl_resolve.c) then makes separate types for every use of them.
  *
- * Errors are sticky: the first one stays in the lexer, which from then on only gives TSDL_END, so that all loops come
- * to their end. */
+ * Errors are sticky: the first one stays in the lexer, which from then on only returns TSDL_END, so that all loops
+ * end. */
 #ifndef WEFT_CTF_TSDL_H
 #define WEFT_CTF_TSDL_H
 
@@ -25,34 +25,34 @@ enum {
 
 /* ---- words ---- */
 
-/* Kinds of tokens; that of any other one is its character. */
+/* Kinds of tokens; the kind of any other token is its character. */
 enum { TSDL_END = 0, TSDL_WORD = 256, TSDL_NUMBER, TSDL_STRING, TSDL_DOTS, TSDL_TYPE_ASSIGN, TSDL_ARROW };
 
 struct tsdl_token {
     int kind;
-    const char *s; size_t n;        /* in the text; strings with their quotes */
+    const char *s; size_t n;        /* part of the text; strings with their quotes */
     uint64_t value;                 /* numbers, character constants (as TSDL_NUMBER) */
 };
 
 struct tsdl_lexer {
-    const char *text, *p, *end;     /* whole text for line numbers; what comes after the current token; where to stop */
+    const char *text, *p, *end;     /* whole text for line numbers; position after the current token; end */
     struct tsdl_token t;            /* current token */
     struct err *e;
     bool failed, truncated;         /* truncated: failed because the text ended within a comment or string */
-    bool lenient;                   /* escapes in strings that are none do not fail */
-    bool is_json;                   /* the text is CTF 2: messages name fragment and property */
-    bool is_bare;                   /* messages name no place */
-    struct tsdl_odd { const char *s; size_t n; } odd; /* the first of these, with its backslash; n 0: none */
+    bool lenient;                   /* invalid escapes in strings do not fail */
+    bool is_json;                   /* CTF 2 text: messages name fragment and property */
+    bool is_bare;                   /* messages without a place */
+    struct tsdl_odd { const char *s; size_t n; } odd; /* first invalid escape, with its backslash; n 0: none */
 };
 
 /* Starts at `from` with its first token. `e` gets "line L: …" on failure. */
 void tsdl_lexer_init(struct tsdl_lexer *, const char *text, const char *from, const char *end, struct err *e);
 void tsdl_next(struct tsdl_lexer *);
-/* The token after the current one. */
+/* Returns the token after the current one. */
 struct tsdl_token tsdl_peek(struct tsdl_lexer *);
 bool tsdl_is(const struct tsdl_token *, const char *word);            /* a word with this spelling */
 bool tsdl_accept(struct tsdl_lexer *, int kind);                      /* consumes the token if it is of this kind */
-bool tsdl_expect(struct tsdl_lexer *, int kind, const char *where);   /* or fails with "expected … " */
+bool tsdl_expect(struct tsdl_lexer *, int kind, const char *where);   /* fails with "expected … " */
 void tsdl_fail(struct tsdl_lexer *, const char *at, int code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /* Goes to the '}' that closes the block whose '{' is the current token; fails at the text's end. */
@@ -60,7 +60,7 @@ void tsdl_skip_block(struct tsdl_lexer *);
 /* Contents of a string token with escapes replaced, or the word itself; in `a`. */
 char *tsdl_text(struct arena *a, const struct tsdl_token *);
 size_t tsdl_line(const char *text, const char *at);
-/* For messages: a token's spelling, cut short. */
+/* Returns a token's spelling for messages, shortened. */
 struct tsdl_shown { char s[48]; } tsdl_show(const struct tsdl_lexer *, const struct tsdl_token *);
 
 /* Right side of `name = value;` */
@@ -69,12 +69,12 @@ struct tsdl_value {
     bool negative;
     uint64_t u;                     /* magnitude as 64 bits of two's complement */
     struct tsdl_token t;            /* text (word or string); first token of the rest */
-    const char *end;                /* where the value ends */
+    const char *end;                /* end of the value */
     struct tsdl_token part[3]; size_t n_parts;  /* path: its first three parts, number of parts */
 };
-/* Reads the value and the ';' after it. Anything that is no value is skipped and TSDL_VALUE_NONE. */
+/* Reads the value and the ';' after it. Anything else is skipped and TSDL_VALUE_NONE. */
 void tsdl_value(struct tsdl_lexer *, struct tsdl_value *);
-/* true, TRUE, yes, 1 …; false when it is neither. */
+/* Reads true, TRUE, yes, 1 … or their opposites; false if it is neither. */
 bool tsdl_value_bool(const struct tsdl_value *, bool *out);
 bool tsdl_value_is(const struct tsdl_value *, const char *text);
 bool tsdl_uuid(const char *s, uint8_t out[16]);
@@ -83,27 +83,28 @@ int tsdl_byte_order(const struct tsdl_value *);
 
 /* ---- scan ---- */
 
-/* First byte behind the '}' that closes the block whose inside begins at p; NULL when the text ends first. */
+/* Returns the first byte after the '}' that closes the block whose inside begins at p; NULL if the text ends first. */
 const char *tsdl_block_end(const char *p, const char *end);
 
 struct tsdl_span { const char *begin, *end; };
-/* Of CTF 2 metadata (ctf2.h), statements are fragments. `own`: preamble, trace class and clock classes; `shared`: the
- * rest, and of the trace class the packet header's field class. Data stream classes are in both. */
+/* Parts of a metadata text. In CTF 2 (ctf2.h), statements are fragments. `own`: preamble, trace class and clock
+ * classes; `shared`: the rest, and the packet header's field class of the trace class. Data stream classes are in
+ * both. */
 struct tsdl_scan {
     bool is_ctf2;
     struct tsdl_span header;        /* CTF 2: the packet header's field class, in `shared` too; begin NULL: none */
-    const char *end;                /* of the last whole statement */
+    const char *end;                /* end of the last whole statement */
     bool cut;                       /* an incomplete statement came after it */
     size_t n_declarations;          /* stream and event blocks */
-    struct tsdl_span trace;         /* from `trace` to the end of its '}'; begin NULL when there is none */
-    struct tsdl_token uuid;         /* kind TSDL_END when not given */
-    int byte_order;                 /* as tsdl_byte_order, -1 not given */
+    struct tsdl_span trace;         /* block from `trace` to its '}'; begin NULL if there is none */
+    struct tsdl_token uuid;         /* kind TSDL_END if not given */
+    int byte_order;                 /* result of tsdl_byte_order, -1 not given */
     VEC(struct tsdl_span) own;      /* env and clock blocks, in order, each from its word to the end of its '}' */
-    VEC(struct tsdl_span) shared;   /* the rest without the trace's uuid: what makes the schema */
+    VEC(struct tsdl_span) shared;   /* rest without the trace's uuid: makes the schema */
 };
 int tsdl_scan(const char *text, size_t n, struct tsdl_scan *, struct err *e);
-/* For a text that cannot be read: with backslashes before the double quotes within labels of enumerations that stand on
- * lines of their own, as LTTng writes them; lines keep their numbers. NULL: there are none such. free() it. */
+/* Repairs an unreadable text: adds backslashes before the double quotes within labels of enumerations on lines of their
+ * own, as LTTng writes them; line numbers stay. NULL: there are no such labels. free() it. */
 char *tsdl_mend_labels(const char *text, size_t n, size_t *mended_n, size_t *first_line);
 void tsdl_scan_fini(struct tsdl_scan *);
 
@@ -111,8 +112,8 @@ void tsdl_scan_fini(struct tsdl_scan *);
 
 struct tsdl_decl;
 struct tsdl_binding {               /* a name that means a type in some block */
-    struct tsdl_binding *outer;     /* the same name's older binding */
-    struct tsdl_binding *sibling;   /* the block's binding before */
+    struct tsdl_binding *outer;     /* older binding of the same name */
+    struct tsdl_binding *sibling;   /* previous binding of the block */
     struct tsdl_name *name;
     struct tsdl_decl *decl;
     uint32_t level;
@@ -123,14 +124,14 @@ enum tsdl_space { TSDL_ALIAS, TSDL_STRUCT, TSDL_VARIANT, TSDL_ENUM, TSDL_FIELD }
 
 struct tsdl_name {                  /* interned: equal spelling, equal pointer */
     struct tsdl_name *next;
-    const char *s;                  /* in the schema's arena */
+    const char *s;                  /* text in the schema's arena */
     uint32_t n, hash;
-    uint32_t mark, mark_value;      /* for finding duplicates and options without tables */
+    uint32_t mark, mark_value;      /* scratch marks to find duplicates and options without tables */
     struct tsdl_binding *bindings;
 };
 
-/* Of a length or tag. home: the innermost struct around the type's declaration that has a field with the path's first
- * name before it; NULL when none has: the field is then looked for where the type is used. */
+/* Path of a length or tag. home: the innermost struct around the type's declaration that has a field with the path's
+ * first name before it. NULL: none; the field is then searched where the type is used. */
 struct tsdl_path { const char *at; const struct tsdl_decl *home; uint32_t n; struct tsdl_name *part[]; };
 enum tsdl_shown_as { TSDL_SHOWN_UNKNOWN, TSDL_SHOWN_WHOLE, TSDL_SHOWN_BARE }; /* BARE: without its first underscore */
 struct tsdl_member { struct tsdl_name *name; struct tsdl_decl *type; const char *at; enum tsdl_shown_as shown; };
@@ -147,9 +148,9 @@ struct tsdl_decl {                  /* like ctf_type, but references are still n
     uint16_t roles;                 /* bit per enum ctf_role; CLOCK in packet contexts, too */
     const char *media_type;
     const struct ctf2_location *location; /* CTF 2: instead of a path */
-    struct ctf2_range *options;     /* CTF 2: of variants, and of optionals that integers select */
+    struct ctf2_range *options;     /* CTF 2: options of variants, and of optionals that integers select */
     uint32_t n_options;
-    uint32_t align_bits;            /* structs: at least */
+    uint32_t align_bits;            /* structs: minimum */
     int64_t size_bits;              /* integers, floats, enumerations */
     int32_t clock;
     uint32_t n;
@@ -158,7 +159,7 @@ struct tsdl_decl {                  /* like ctf_type, but references are still n
     struct ctf_range *ranges; struct tsdl_name **labels;
     struct tsdl_decl *element;      /* array, sequence; container of an enumeration */
     struct tsdl_path *path;         /* length of a sequence, tag of a variant (NULL: not yet given) */
-    const struct tsdl_decl *copy_of; /* the struct that this one is with another alignment, or NULL */
+    const struct tsdl_decl *copy_of; /* original of a struct copied with another alignment, or NULL */
 };
 
 struct tsdl_stream {
@@ -194,38 +195,40 @@ struct tsdl_parser {
 };
 
 struct tsdl_name *tsdl_intern(struct tsdl_parser *, const char *s, size_t n);
-/* NULL: no such name was interned. */
+/* Returns the interned name; NULL: no such name was interned. */
 struct tsdl_name *tsdl_interned(const struct tsdl_parser *, const char *s, size_t n);
-/* A word, or the contents of a string. */
+/* Interns a word, or the contents of a string. */
 struct tsdl_name *tsdl_intern_token(struct tsdl_parser *, const struct tsdl_token *);
 void tsdl_warn(struct tsdl_parser *, const char *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Opens a block of names; tsdl_leave gets what this returns. */
+/* Opens a block of names. Returns the argument for tsdl_leave. */
 struct tsdl_binding *tsdl_enter(struct tsdl_parser *);
 void tsdl_leave(struct tsdl_parser *, struct tsdl_binding *outer);
-/* Gives a name to a type until the block is left; `at` is for the error when the block has that name already (not for
+/* Binds a name to a type until the block is left. `at`: place of the error if the block has that name already (not for
  * fields, whose names are compared when their struct is complete). */
 void tsdl_bind(struct tsdl_parser *, const char *at, struct tsdl_name *, enum tsdl_space, struct tsdl_decl *);
-/* The innermost type of that name, or NULL. */
+/* Returns the innermost type of that name, or NULL. */
 struct tsdl_decl *tsdl_find(const struct tsdl_name *, enum tsdl_space);
-/* The same; fails when there is none. */
+/* Returns the innermost type of that name; fails if there is none. */
 struct tsdl_decl *tsdl_look_up(struct tsdl_parser *, const char *at, const struct tsdl_name *, enum tsdl_space);
-/* typealias, typedef, struct, variant, enum declarations, with the ';'. False when the current token starts none. */
+/* Parses typealias, typedef, struct, variant and enum declarations, with the ';'. False if the current token starts
+ * none. */
 bool tsdl_declaration(struct tsdl_parser *);
-/* Right side of `fields := TYPE`; without the ';'. NULL after failure. */
+/* Parses the right side of `fields := TYPE`, without the ';'. NULL after failure. */
 struct tsdl_decl *tsdl_type(struct tsdl_parser *);
-/* Number of a clock name in the schema. "" is the trace's only clock, for times that are not mapped to any. */
+/* Returns the number of a clock name in the schema. "" is the trace's only clock, for times without a mapping. */
 int32_t tsdl_clock(struct tsdl_parser *, const char *name, size_t n);
 
 /* Fills the schema from the declarations (tsdl_resolve.c). */
 void tsdl_resolve(struct tsdl_parser *);
 
-/* A new schema for a text, or NULL with the error. ctf_schema_free it. */
+/* Makes a new schema for a text, or returns NULL with the error. ctf_schema_free it. */
 struct ctf_schema *tsdl_schema_new(const char *text, const struct tsdl_scan *, struct err *e);
 
 /* ---- sharing ---- */
 
 struct ctf_schemas;
-/* The schema of the scanned text, with one more reference. `schemas` may be NULL: then it is the caller's own. */
+/* Returns the schema of the scanned text, with one more reference. `schemas` may be NULL: then the schema is the
+ * caller's own. */
 struct ctf_schema *ctf_schemas_get(struct ctf_schemas *, const char *text, const struct tsdl_scan *, struct err *e);
 void ctf_schemas_put(struct ctf_schemas *, struct ctf_schema *);
 
