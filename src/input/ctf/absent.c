@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Streams that are missing as files of the trace show: an index without its stream. What events show beside: the kernel
- * room (targets.h). A gap in the numbers of CPUs shows nothing: a CPU may have been offline, or without an event. */
+/* Missing streams, as shown by files of the trace: an index without its stream file. Absences shown by events are found
+ * in the kernel room (targets.h). A gap in the CPU numbers proves nothing: a CPU may have been offline, or without an
+ * event. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 
 enum { MOST_TOLD = 32 };
 
-/* ---- an index without its file ---- */
+/* ---- index files without stream files ---- */
 
 static bool has_file(const struct ctf_trace *t, size_t piece, const char *name)
 {
@@ -22,7 +23,7 @@ static bool has_file(const struct ctf_trace *t, size_t piece, const char *name)
     return there;
 }
 
-/* The number at the end of a name such as "ch_1"; -1: there is none. */
+/* Returns the number at the end of a name such as "ch_1"; -1: none. */
 static int32_t number_in(const char *name)
 {
     const char *at = strrchr(name, '_');
@@ -31,7 +32,7 @@ static int32_t number_in(const char *name)
     return n >= 0 && n < CTF_MOST_CPUS && !*end ? (int32_t)n : -1;
 }
 
-/* Do the streams of the class that are there carry the number of their CPU as that of the stream? */
+/* Returns whether the existing streams of the class use their CPU number as stream number. */
 static bool numbers_cpus(const struct ctf_trace *t, uint64_t class_id)
 {
     for (size_t i = 0; i < t->streams.n; i++) {
@@ -42,7 +43,7 @@ static bool numbers_cpus(const struct ctf_trace *t, uint64_t class_id)
     return true;
 }
 
-/* What an index says of the file that it belongs to. */
+/* Reads the interval and CPU of the missing file from its index. */
 static void read_index(const struct ctf_trace *t, uint32_t piece, const char *path, struct ctf_absence *a)
 {
     struct file_map map;
@@ -96,7 +97,7 @@ void ctf_absences_find(struct ctf_trace *t, uint32_t piece)
     free(path);
 }
 
-/* ---- all ---- */
+/* ---- summary ---- */
 
 static int by_cpu(const void *a, const void *b)
 {
@@ -129,7 +130,7 @@ static void note(struct ctf_trace *t)
     text_fini(&files);
 }
 
-/* From the packet before to the packet behind of the CPU: all between is missing. */
+/* Extends the interval from the CPU's packet before to the packet after: all between is missing. */
 static void widen(const struct ctf_trace *t, struct ctf_absent *is)
 {
     int64_t begin = INT64_MIN, end = INT64_MAX;

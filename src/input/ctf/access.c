@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Fields of events: found once per class, read per event; and the generic walk. Events that the decoder gave fit their
- * packet, so a walk over the same bytes needs no bounds: it ends where the decoder ended. */
+/* Fields of events: found once per class, read per event; and the generic walk. The decoder has checked that its events
+ * fit their packet. So a walk over the same bytes needs no bounds: it ends where the decoder ended. */
 #include <stdlib.h>
 
 #include "ctf/decode.h"
 #include "ctf/wide.h"
 
-enum { CTF_DATA_DEPENDENT = INT32_MIN }; /* an offset that is no fixed one */
+enum { CTF_DATA_DEPENDENT = INT32_MIN }; /* offset that is not constant */
 
 const struct ctf_type *ctf_variant_tag(const struct ctf_type *t)
 {
@@ -27,7 +27,7 @@ static bool is(const char *s, const char *name, size_t n)
     return s && strlen(s) == n && !memcmp(s, name, n);
 }
 
-/* The number of the field that is shown so, else written so. t->n: none. */
+/* Returns the number of the field shown by this name, else of the field written so. t->n: none. */
 static uint32_t field_named(const struct ctf_type *t, const char *name, size_t n)
 {
     const struct ctf_field *f = t->u.fields;
@@ -52,7 +52,7 @@ static const struct ctf_type *within_optional(const struct ctf_type *t, struct c
     return t;
 }
 
-/* Names of CTF 2 may have dots: the longest name that is one is taken. */
+/* Finds the longest matching name, since names of CTF 2 may have dots. */
 static size_t longest_name(const struct ctf_type *t, const char *path, uint32_t *i)
 {
     for (size_t n = strlen(path); n > 0; n--)
@@ -91,7 +91,7 @@ static uint64_t align_up(uint64_t pos, uint64_t bits)
     return (pos + bits - 1) & ~(bits - 1);
 }
 
-/* Bits from the scope's aligned start to the field, or -1. */
+/* Returns the bits from the scope's aligned start to the field, or -1. */
 static int64_t place_in_scope(const struct ctf_type *t, const struct ctf_access *a)
 {
     uint64_t pos = 0;
@@ -114,8 +114,9 @@ static int64_t place_in_scope(const struct ctf_type *t, const struct ctf_access 
     return (int64_t)pos;
 }
 
-/* Bits from the start of a context to the payload when that is the same for all events, or -1: all that lies between
- * has a fixed size, and no later scope is aligned more strictly than the earlier one's own start and size make sure. */
+/* Returns the bits from the start of a context to the payload if they are the same for all events, or -1. They are if
+ * everything between has a fixed size, and no later scope has a stricter alignment than the earlier one's start and
+ * size guarantee. */
 static int64_t scope_to_payload(const struct ctf_event_class *cls, enum ctf_scope scope)
 {
     const struct ctf_type *t = cls->scope[scope];
@@ -167,10 +168,10 @@ struct field_walk {
     struct ctf_run run;
     uint64_t slots[CTF_SLOTS];
     const struct ctf_event *ev;
-    const struct ctf_visitor *visitor; /* NULL: only positions */
-    uint64_t empty;                    /* elements without bits that may still be shown */
-    char part[512];                    /* of a text that is converted for the visitor, or a wide value */
-    struct text text;                  /* the same of a longer one */
+    const struct ctf_visitor *visitor; /* NULL: compute positions only */
+    uint64_t empty;                    /* limit of further elements without bits to show */
+    char part[512];                    /* buffer for a converted text or a wide value */
+    struct text text;                  /* buffer for longer ones */
 };
 
 static void walk_init(struct field_walk *w, const struct ctf_event *ev, const struct ctf_visitor *v)
@@ -189,7 +190,7 @@ static void walk_init(struct field_walk *w, const struct ctf_event *ev, const st
     w->empty = UINT16_MAX;
 }
 
-/* Where a scope starts, with the slots of all scopes before it that it or they refer to. */
+/* Returns the start of a scope, and reads the slots of all earlier scopes that it or they refer to. */
 static uint64_t scope_start(struct field_walk *w, enum ctf_scope scope)
 {
     const struct ctf_event *ev = w->ev;
@@ -208,7 +209,7 @@ static uint64_t scope_start(struct field_walk *w, enum ctf_scope scope)
         ctf_program_run(p->packet_context, &w->run, pos);
     if (scope == CTF_EVENT_HEADER)
         return ev->payload_bits - ev->header_back;
-    w->run.order = 0; /* of the event before, which is not known here */
+    w->run.order = 0; /* byte order of the previous event: unknown here */
     if (l->header_slots && p->event_header)
         ctf_program_run(p->event_header, &w->run, ev->payload_bits - ev->header_back);
     return ev->payload_bits - ev->context_back;
@@ -255,7 +256,7 @@ static uint64_t stride_of(const struct ctf_type *el)
     return align_up((uint64_t)el->size_bits, el->align_bits);
 }
 
-/* A text in UTF-16 or UTF-32 becomes the visitor's in UTF-8. */
+/* Converts UTF-16 or UTF-32 text to UTF-8 for the visitor. */
 static void convert(
     struct field_walk *w, const struct ctf_type *t, const uint8_t *s, uint64_t bytes, struct ctf_value *value)
 {
@@ -296,7 +297,7 @@ static uint64_t walk_list(struct field_walk *w, const struct ctf_type *t, const 
     }
     for (uint64_t i = 0; i < n; i++) {
         uint64_t next = walk_type(w, el, NULL, pos);
-        if (next == pos) { /* nothing moves any more; billions of such elements are not shown */
+        if (next == pos) { /* empty elements: their number may be billions, so only some are shown */
             if (w->empty == 0)
                 break;
             w->empty--;
@@ -334,7 +335,7 @@ static double float_of(const struct field_walk *w, const struct ctf_type *t, uin
     return wide_float(t, w->ev->data, pos);
 }
 
-/* Gives the value as text. Memory is allocated only if the text may be long. */
+/* Passes the value as text. Memory is allocated only if the text may be long. */
 static void show_wide(struct field_walk *w, const struct ctf_type *t, uint64_t pos, struct ctf_value *value)
 {
     uint64_t digits = (uint64_t)t->size_bits / (t->base == 2 ? 1 : 3);
@@ -379,7 +380,7 @@ static uint64_t walk_leaf(struct field_walk *w, const struct ctf_type *t, const 
     return end;
 }
 
-/* Returns the bit behind. */
+/* Returns the bit after the value. */
 static uint64_t walk_type(struct field_walk *w, const struct ctf_type *t, const char *name, uint64_t pos)
 {
     pos = align_up(pos, t->align_bits);
@@ -420,11 +421,11 @@ void ctf_visit(const struct ctf_event *ev, enum ctf_scope scope, const struct ct
 
 /* ---- reading ---- */
 
-/* Fields that lie in the same compound of the same event are read one after another: each thread remembers where the
- * last compound was, and the slots on the way to it. */
+/* Cache of each thread: position of the last compound, and the slots on the way to it. Fields of the same compound of
+ * the same event are usually read one after another. */
 struct last_field {
     struct field_walk w;
-    unsigned generation; /* packets' memory is reused: what was opened since may lie where the event was */
+    unsigned generation; /* packets' memory is reused: a later packet may lie at the address of the event */
     const uint8_t *data;
     uint64_t payload_bits, pos;
     const struct ctf_event_class *cls;
@@ -441,7 +442,7 @@ static bool is_last(const struct ctf_event *ev, const struct ctf_access *a)
         !memcmp(last.path, a->path, last.depth * sizeof a->path[0]);
 }
 
-/* From an aligned struct (or a variant) to its field number `field`; false when a variant holds another. */
+/* Moves from an aligned struct (or a variant) to its field number `field`; false if a variant holds another. */
 static bool step(struct field_walk *w, const struct ctf_type *t, uint16_t field, uint64_t *pos)
 {
     *pos = align_up(*pos, t->align_bits);
@@ -456,7 +457,7 @@ static bool step(struct field_walk *w, const struct ctf_type *t, uint16_t field,
     return true;
 }
 
-/* Bit of the field, aligned; UINT64_MAX when a variant holds another option. Leaves the slots in last.w. */
+/* Returns the bit of the field, aligned; UINT64_MAX if a variant holds another option. Leaves the slots in last.w. */
 static uint64_t locate(const struct ctf_event *ev, const struct ctf_access *a)
 {
     const struct ctf_type *t = ev->cls->scope[a->scope];
@@ -515,7 +516,7 @@ const char *ctf_read_string(const struct ctf_event *ev, const struct ctf_access 
         a->type->encoding != CTF_UTF8)
         return NULL;
     bool fixed = a->offset_bits != CTF_DATA_DEPENDENT;
-    if (fixed && a->type->kind == CTF_SEQUENCE) /* its length is a slot: walk */
+    if (fixed && a->type->kind == CTF_SEQUENCE) /* length in a slot: walk */
         fixed = false;
     uint64_t pos = fixed ? ev->payload_bits + (uint64_t)(int64_t)a->offset_bits : locate(ev, a);
     if (pos == UINT64_MAX)

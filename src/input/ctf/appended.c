@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that are appended to: what lies before the end that such a file had is taken to be what it was, so that what
- * was made of it stays (docs/decisions/stores.md says when). */
+/* Files that are appended to: data before the previous end of such a file are taken as unchanged, so that stores made
+ * from them stay valid (docs/decisions/stores.md states the conditions). */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "ctf/trace.h"
 
-/* ---- as they are ---- */
+/* ---- current state ---- */
 
 enum { TAIL_BYTES = 4096 };
 
-/* Of the last bytes before `size`; 0: they cannot be read. */
+/* Returns the hash of the last bytes before `size`; 0: unreadable. */
 static uint64_t hash_tail(const struct ctf_file *f, uint64_t size)
 {
     uint8_t tail[TAIL_BYTES];
@@ -45,7 +45,7 @@ size_t ctf_trace_file_states(const struct ctf_trace *t, struct ctf_file_state **
     return states.n;
 }
 
-/* ---- as they were ---- */
+/* ---- previous state ---- */
 
 static bool grew(const struct ctf_file *f, const struct ctf_file_state *s)
 {

@@ -8,14 +8,14 @@
 #include "ctf/known.h"
 
 enum { VERSION = 1, SECTIONS = 8 };
-/* So many directories that were written last are looked at each time; so are those that were written not long before
- * the catalogue was saved: whoever wrote them may not have been at the end. */
+/* Directories checked on every opening: the LOOKED_AT most recently written ones, and those written less than RECENT_S
+ * before the catalogue was saved, since their writer may not have finished. */
 enum { LOOKED_AT = 128, RECENT_S = 3600 };
 
-/* As it is in the file. */
+/* Node, as stored in the file. */
 struct saved_node {
     uint64_t inode;
-    uint32_t name, end, dir, zero; /* dir: number + 1; 0: it has no trace */
+    uint32_t name, end, dir, zero; /* dir: number + 1; 0: no trace */
 };
 struct saved_text {
     uint64_t at, n;
@@ -106,12 +106,12 @@ size_t ctf_catalogue_dirs(const struct ctf_catalogue *c, size_t *read)
 
 struct saver {
     struct strings names;
-    VEC(uint32_t) at; /* of the names, where in the bytes */
+    VEC(uint32_t) at; /* positions of the names in `bytes` */
     struct text bytes;
     VEC(struct saved_node) nodes;
     VEC(struct ctf_known_dir) dirs;
     VEC(struct ctf_known_file) files;
-    VEC(int64_t) times; /* by directory: when it was last written */
+    VEC(int64_t) times; /* time of the last write, by directory */
     VEC(const struct ctf_known_text *) texts;
 };
 
@@ -137,7 +137,7 @@ static int64_t last_written(const struct ctf_known_dir *d, const struct ctf_know
 
 static uint32_t save_text(struct saver *s, const struct ctf_known_text *text)
 {
-    for (size_t i = s->texts.n; i > 0; i--) /* mostly the last one again */
+    for (size_t i = s->texts.n; i > 0; i--) /* mostly the last one */
         if (s->texts.v[i - 1] == text)
             return (uint32_t)i - 1;
     vec_push(&s->texts, text);
@@ -163,7 +163,7 @@ static int by_time(const void *a, const void *b)
     return order_of(*(const int64_t *)a, *(const int64_t *)b);
 }
 
-/* What was last written before that is believed. */
+/* Returns the time before which the last write must lie for an entry to be trusted. */
 static int64_t settled_before(struct saver *s)
 {
     int64_t recent = time_now_ns() - (int64_t)RECENT_S * NS_PER_S;
@@ -190,7 +190,7 @@ static size_t packets_of(const struct ctf_known *k)
     return n;
 }
 
-/* What is not known to the end is read again. */
+/* Returns whether the node is saved; incomplete ones are read again. */
 static bool is_saved(const struct ctf_node *node)
 {
     return node->known && node->known->filled;
@@ -299,7 +299,7 @@ static bool load_texts(struct loader *l)
             return false;
         size_t before = l->c->texts.n;
         ctf_known_keep_text(l->c, l->metadata + t->at, t->n);
-        if (l->c->texts.n == before) /* each is there once */
+        if (l->c->texts.n == before) /* duplicate text */
             return false;
     }
     return true;
@@ -315,7 +315,7 @@ static bool packets_fit(const struct ctf_known_file *f, const struct ctf_known_p
     return true;
 }
 
-/* What is known of a directory: its files, and their runs and packets, are the next ones. */
+/* Loads the entry of a directory: its files, and their runs and packets, are next in the arrays. */
 static bool load_dir(struct loader *l, struct ctf_known *k, const struct ctf_known_dir *dir)
 {
     if (dir->n_files > l->n_files || dir->key >= l->n_names || dir->text >= l->c->texts.n)
@@ -349,7 +349,8 @@ static bool load_dir(struct loader *l, struct ctf_known *k, const struct ctf_kno
     return true;
 }
 
-/* Is each directory's subtree within that of its parent, and each trace's directory said once, in order? */
+/* Loads the nodes. False unless each directory's subtree lies within its parent's, and each trace's directory occurs
+ * once, in order. */
 static bool load_nodes(struct loader *l)
 {
     VEC(uint32_t) open = {0};
@@ -373,7 +374,7 @@ static bool load_nodes(struct loader *l)
     return fits && dirs == l->n_dirs;
 }
 
-/* What lies below a node comes behind it. */
+/* Sets `settled` from the end, since the nodes below a node follow it. */
 static void settle_nodes(ctf_tree *tree)
 {
     for (size_t i = tree->n; i-- > 0;) {

@@ -3,7 +3,7 @@
 
 static const uint64_t ghz = 1000000000;
 
-/* The greatest frequency at which the cycles of one second, times 10⁹, fit 64 bits. */
+/* Greatest frequency for which the cycles of one second, times 10⁹, fit 64 bits. */
 static const uint64_t narrow_freq = UINT64_MAX / 1000000000;
 
 static int64_t limited(__int128 ns, bool *fits)
@@ -51,14 +51,14 @@ static size_t convert_ghz(const struct ctf_clock_rate *r, struct ctf_event *ev, 
     return unfit;
 }
 
-/* A whole second of the clock, all of whose times fit: its first cycle and that one's time. */
+/* Whole second of the clock, all of whose times fit: its first cycle and the time of that cycle. */
 struct second {
     uint64_t cycles;
     int64_t ns;
     bool known;
 };
 
-/* The second of an event at `ns`. */
+/* Returns the second of an event at `ns`. */
 static struct second second_of(const struct ctf_clock_rate *r, uint64_t cycles, int64_t ns)
 {
     uint64_t into = (uint64_t)(((unsigned __int128)r->offset + cycles) % r->freq);
@@ -68,7 +68,7 @@ static struct second second_of(const struct ctf_clock_rate *r, uint64_t cycles, 
     return (struct second){cycles - into, fits ? (int64_t)begin : 0, whole && fits};
 }
 
-/* Events follow each other closely: most lie in the second of the one before. */
+/* Keeps the last second: events follow each other closely, so most lie in the same one. */
 size_t ctf_clock_convert(const struct ctf_clock_rate *r, struct ctf_event *ev, size_t n)
 {
     struct second s = {0};

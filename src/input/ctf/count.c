@@ -5,10 +5,10 @@
 
 #include "base/pool.h"
 
-/* Finding an item means decoding up to so many per stream; a mark takes 32 bytes. */
+/* MARK_ITEMS: finding an item means decoding up to this many per stream; a mark takes 32 bytes. */
 enum { MARK_ITEMS = 512, BATCH = 256 };
 
-/* ---- while items are read ---- */
+/* ---- counting while items are read ---- */
 
 void ctf_count_packet(struct ctf_track_count *c, uint32_t packet, uint64_t cycles)
 {
@@ -64,7 +64,7 @@ void ctf_count_fini(struct ctf_track_count *c)
     vec_free(&c->marks);
 }
 
-/* ---- what is found ---- */
+/* ---- counts found ---- */
 
 struct ctf_found **ctf_found_new(const struct ctf_trace *t)
 {
@@ -92,7 +92,7 @@ void ctf_found_track(struct ctf_found *of_stream, const struct ctf_track_count *
     }
 }
 
-/* ---- what the trace then knows ---- */
+/* ---- storing counts in the trace ---- */
 
 static struct ctf_mark *gather(const struct ctf_stream *s, const struct ctf_found *found)
 {
@@ -106,7 +106,7 @@ static struct ctf_mark *gather(const struct ctf_stream *s, const struct ctf_foun
     return marks;
 }
 
-/* Packets without items get the time of the item before them, so that times ascend in a track. */
+/* Stores the counts. Packets without items get the time of the item before them, so that times ascend in a track. */
 static void set_stream(struct ctf_stream *s, const struct ctf_found *found)
 {
     struct {
@@ -141,7 +141,7 @@ static void set_stream(struct ctf_stream *s, const struct ctf_found *found)
     }
 }
 
-/* Counts are the only change to an open trace; readers of counted fields come through ctf_trace_count first. */
+/* Stores the counts, the only change to an open trace; readers of counted fields call ctf_trace_count first. */
 void ctf_counts_take(const struct ctf_trace *t, struct ctf_found *const *found)
 {
     struct ctf_trace *w = (struct ctf_trace *)t;
@@ -154,13 +154,13 @@ void ctf_counts_take(const struct ctf_trace *t, struct ctf_found *const *found)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* ---- by reading ---- */
+/* ---- counting by reading ---- */
 
 struct count_job {
     const struct ctf_trace *trace;
     struct ctf_found **found;
-    struct ctf_track_count (*tracks)[CTF_TRACKS_MAX]; /* by stream: those of its packets that were not known */
-    atomic_bool failed;                               /* a packet could not be had */
+    struct ctf_track_count (*tracks)[CTF_TRACKS_MAX]; /* tracks by stream, with the packets that had no counts */
+    atomic_bool failed;                               /* a packet could not be read */
 };
 
 static bool count_packet(const struct ctf_trace *t, const struct ctf_stream *s, uint32_t k, struct ctf_track_count *c,
@@ -184,7 +184,8 @@ static bool count_packet(const struct ctf_trace *t, const struct ctf_stream *s, 
     }
 }
 
-/* Where packets have no times the clock goes on from one to the next: all are read if one is. */
+/* Returns whether all packets must be read because one must: without packet times, the clock runs on from one packet to
+ * the next. */
 static bool needs_all(const struct ctf_stream *s, const struct ctf_found *found)
 {
     bool all = false;
@@ -230,7 +231,7 @@ void ctf_trace_count(const struct ctf_trace *t)
     if (atomic_load_explicit(&t->counted, memory_order_acquire) || t->growing || t->fed)
         return;
     struct ctf_trace *w = (struct ctf_trace *)t;
-    pthread_mutex_lock(&w->counting); /* one reads, others wait */
+    pthread_mutex_lock(&w->counting); /* reader; others wait */
     if (!atomic_load_explicit(&t->counted, memory_order_acquire))
         count_unknown(w);
     pthread_mutex_unlock(&w->counting);
@@ -246,7 +247,7 @@ uint64_t ctf_trace_items(const struct ctf_trace *t)
     return sum;
 }
 
-/* ---- times of streams: those of some are known once they are counted ---- */
+/* ---- times of streams; some are known only after counting ---- */
 
 void ctf_trace_stream(const struct ctf_trace *t, size_t i, struct ctf_stream_info *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Field classes of CTF 2 as declarations: bit fields and LEB128 integers; what they share with the others. */
+/* Field classes of CTF 2 as declarations: bit fields and LEB128 integers; parts shared with the other classes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ bool ctf2_read_word(struct ctf2_reader *r, const struct ctf2_node *node, const c
     return false;
 }
 
-/* Length, byte order, bit order and alignment. */
+/* Reads length, byte order, bit order and alignment. */
 static void read_bits(struct ctf2_reader *r, const struct ctf2_node *node, struct tsdl_decl *d)
 {
     static const char *const byte_orders[] = {"little-endian", "big-endian", NULL};
@@ -141,7 +141,7 @@ void ctf2_read_ranges(
         }
 }
 
-/* Labels or flags: an object of ranges by name. */
+/* Reads labels or flags: an object of ranges by name. */
 static void read_labels(struct ctf2_reader *r, const struct ctf2_node *object, struct tsdl_decl *d)
 {
     ctf2_range_list list = {0};
@@ -168,7 +168,7 @@ static void read_labels(struct ctf2_reader *r, const struct ctf2_node *object, s
 
 /* ---- bits ---- */
 
-/* The enumeration that an integer with labels is. */
+/* Makes the enumeration for an integer with labels. */
 static struct tsdl_decl *with_labels(struct ctf2_reader *r, const struct ctf2_node *node, struct tsdl_decl *d)
 {
     const struct ctf2_node *mappings = ctf2_get(r->j, node, "mappings");
@@ -233,7 +233,7 @@ struct tsdl_decl *ctf2_read_signed_leb(struct ctf2_reader *r, const struct ctf2_
     return read_integer(r, node, true, true);
 }
 
-/* Bit arrays, bit maps, booleans, floating-point numbers. */
+/* Reads bit arrays, bit maps, booleans, floating-point numbers. */
 static struct tsdl_decl *read_plain(
     struct ctf2_reader *r, const struct ctf2_node *node, enum ctf_kind kind, enum ctf_look look)
 {
@@ -278,7 +278,7 @@ static int by_label(const void *a, const void *b)
     return strcmp(x->label, y->label);
 }
 
-/* Flags are shown in the order of their names. */
+/* Reads a bit map; flags are shown in the order of their names. */
 struct tsdl_decl *ctf2_read_bit_map(struct ctf2_reader *r, const struct ctf2_node *node)
 {
     struct tsdl_decl *d = read_plain(r, node, CTF_INT, CTF_LOOK_FLAGS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The shared fragments of CTF 2 metadata: aliases, data stream classes, event record classes. */
+/* Shared fragments of CTF 2 metadata: aliases, data stream classes, event record classes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ struct reader {
     struct map stream_ids;
 };
 
-/* ---- what fragments have in common ---- */
+/* ---- parts common to fragments ---- */
 
 static void note_unknown(struct reader *r, const struct ctf2_node *root, const char *const *names)
 {
@@ -22,7 +22,7 @@ static void note_unknown(struct reader *r, const struct ctf2_node *root, const c
         tsdl_warn(r->p, unknown->at, "this property is unknown and is ignored");
 }
 
-/* Namespace, name and uid of a class say nothing of how its events lie. */
+/* Checks namespace, name and uid of a class; they do not affect the layout of its events. */
 static void check_identity(struct reader *r, const struct ctf2_node *root)
 {
     const char *ignored;
@@ -30,7 +30,7 @@ static void check_identity(struct reader *r, const struct ctf2_node *root)
     ctf2_get_text(&r->j, root, "uid", false, &r->p->temp, &ignored);
 }
 
-/* A scope's structure, or NULL: there is none. */
+/* Returns a scope's structure, or NULL if there is none. */
 static struct tsdl_decl *scope(struct reader *r, const struct ctf2_node *root, const char *name)
 {
     const struct ctf2_node *node = name ? ctf2_get(&r->j, root, name) : root;
@@ -101,7 +101,7 @@ static int64_t log_level(const struct ctf2_node *node)
     return -1;
 }
 
-/* LTTng and babeltrace2 keep log level and model URI in attributes of their namespaces. */
+/* Reads log level and model URI, which LTTng and babeltrace2 keep in attributes of their namespaces. */
 static void read_attributes(struct reader *r, const struct ctf2_node *root, struct tsdl_event *ev)
 {
     static const char *const spaces[] = {"babeltrace.org,2020", "lttng.org,2009"};

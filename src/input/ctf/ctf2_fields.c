@@ -18,7 +18,7 @@ static int read_origin(struct ctf2_reader *r, const struct ctf2_node *node)
     return scope;
 }
 
-/* A null undoes the name before it, or goes one structure further out. */
+/* Reads a path; a null removes the name before it, or goes one structure further out. */
 static void read_path(struct ctf2_reader *r, const struct ctf2_node *path, struct ctf2_location *out)
 {
     const struct tsdl_name **names = arena_new(&r->p->temp, const struct tsdl_name *, path->n + 1);
@@ -89,7 +89,7 @@ static struct tsdl_decl *read_string(struct ctf2_reader *r, const struct ctf2_no
     return d;
 }
 
-/* An array of `length` elements, or of as many as a field says. */
+/* Reads an array of `length` elements, or of a length given by a field. */
 static struct tsdl_decl *read_list(struct ctf2_reader *r, const struct ctf2_node *node, bool is_static)
 {
     struct tsdl_decl *d = ctf2_new_decl(r, is_static ? CTF_ARRAY : CTF_SEQUENCE, node->at);
@@ -102,7 +102,7 @@ static struct tsdl_decl *read_list(struct ctf2_reader *r, const struct ctf2_node
     return d;
 }
 
-/* One of bytes: text, or a BLOB. */
+/* Reads an array of bytes: text, or a BLOB. */
 static struct tsdl_decl *read_bytes(struct ctf2_reader *r, const struct ctf2_node *node, bool is_static, bool is_text)
 {
     struct tsdl_decl *d = read_list(r, node, is_static), *byte = ctf2_new_decl(r, CTF_INT, node->at);
@@ -153,7 +153,7 @@ static struct tsdl_decl *read_dynamic_blob(struct ctf2_reader *r, const struct c
     return read_bytes(r, node, false, false);
 }
 
-/* A field class in a property, which may be an alias. */
+/* Reads a field class in a property, which may be an alias. */
 static struct tsdl_decl *read_inner(struct ctf2_reader *r, const struct ctf2_node *node, const char *name)
 {
     const struct ctf2_node *inner = ctf2_get(r->j, node, name);
@@ -258,7 +258,7 @@ static int by_lower(const void *a, const void *b)
     return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-/* No value may select two options. */
+/* Fails if a value selects two options. */
 static void check_overlap(struct ctf2_reader *r, const ctf2_range_list *list)
 {
     if (r->l->failed || !list->n)
@@ -298,7 +298,7 @@ static void read_option(
     d->n++;
 }
 
-/* Options without a name are called by their number; where another option is called so, by one behind all. */
+/* Names options without a name by their number, or by a number from d->n on if another option has that name. */
 static void name_options(struct ctf2_reader *r, struct tsdl_decl *d)
 {
     uint32_t behind = d->n;
@@ -347,7 +347,7 @@ static struct tsdl_decl *read_variant(struct ctf2_reader *r, const struct ctf2_n
     return d;
 }
 
-/* ---- all of them ---- */
+/* ---- all field classes ---- */
 
 static struct tsdl_decl *read_alias(struct ctf2_reader *r, const struct ctf2_node *node)
 {

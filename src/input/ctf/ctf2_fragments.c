@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Fragments of CTF 2 metadata: where they begin and end, which of them are whose, and the place of an error. */
+/* Fragments of CTF 2 metadata: their bounds, their division into own and shared ones, and the place of an error. */
 #include <stdio.h>
 #include <string.h>
 
 #include "ctf/ctf2.h"
 
-/* ---- cutting ---- */
+/* ---- splitting ---- */
 
 static bool is_space(char c)
 {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* Behind the string whose opening quote is at p; NULL: it is never closed. */
+/* Returns the position after the string whose opening quote is at p; NULL: it is never closed. */
 static const char *string_end(const char *p, const char *end, bool *escaped)
 {
     for (p++; p < end; p++) {
@@ -26,8 +26,8 @@ static const char *string_end(const char *p, const char *end, bool *escaped)
     return NULL;
 }
 
-/* Behind the value of braces and brackets at p; NULL: the text ends first. *type: the value of the property `type` at
- * its top level, with its quotes; `escaped`: names there are written with escapes. */
+/* Returns the position after the object or array at p; NULL: the text ends first. *type: the value of the property
+ * `type` at its top level, with its quotes; `escaped`: names there contain escapes. */
 static const char *object_end(const char *p, const char *end, struct tsdl_span *type, bool *escaped)
 {
     size_t depth = 0;
@@ -90,7 +90,7 @@ enum ctf2_fragment ctf2_type(struct tsdl_span s, bool *whole)
     struct tsdl_span type = {NULL, NULL};
     bool escaped = false;
     *whole = object_end(s.begin, s.end, &type, &escaped) != NULL;
-    if (escaped && *whole) { /* rare: by the parser */
+    if (escaped && *whole) { /* rare: uses the parser */
         struct err ignored = {0};
         struct tsdl_lexer l = {.text = s.begin, .end = s.end, .e = &ignored, .is_bare = true};
         struct arena arena = {0};
@@ -113,7 +113,7 @@ enum ctf2_fragment ctf2_type(struct tsdl_span s, bool *whole)
 
 /* ---- places ---- */
 
-/* The path of the innermost value that holds `at`. */
+/* Writes the path of the innermost value that contains `at`. */
 static void put_path(const struct ctf2_json *j, const struct ctf2_node *node, const char *at, char *out, size_t n)
 {
     size_t used = 0;
@@ -209,7 +209,7 @@ static void scan_fragment(struct scanner *c, struct tsdl_span s, enum ctf2_fragm
     case CTF2_CLOCK_CLASS: vec_push(&c->scan->own, s); break;
     case CTF2_STREAM_CLASS:
         c->n_streams++;
-        vec_push(&c->scan->own, s); /* read again for the order of clocks */
+        vec_push(&c->scan->own, s); /* also read as own part, for the order of clocks */
         vec_push(&c->scan->shared, s);
         break;
     default: vec_push(&c->scan->shared, s);

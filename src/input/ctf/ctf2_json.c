@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON of CTF 2 metadata. A reader of its own, because integers up to 2^64 - 1 must be exact, messages name the place
- * of a value, and 100 000 event record classes must not become a million objects. */
+/* JSON of CTF 2 metadata. Has its own reader, because integers up to 2^64 - 1 must be exact, messages must name the
+ * place of a value, and 100 000 event record classes must not become a million objects. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +66,7 @@ static char *put_utf8(char *o, unsigned c)
     return o;
 }
 
-/* \uXXXX, or two of them; *p is behind the u. */
+/* Reads \uXXXX, or two of them; *p is after the u. */
 static bool read_code_point(struct reader *r, const char **p, unsigned *c)
 {
     const char *at = *p - 2;
@@ -117,7 +117,7 @@ static bool unescape(struct reader *r, const char *from, const char *to, const c
     return true;
 }
 
-/* r->p is behind the opening quote; ends behind the closing one. */
+/* Reads a string: r->p starts after the opening quote and ends after the closing one. */
 static bool read_string(struct reader *r, const char **s, size_t *n)
 {
     const char *from = r->p, *p = from;
@@ -226,7 +226,7 @@ static int by_key(const void *a, const void *b)
     return x->key_n ? memcmp(x->key, y->key, x->key_n) : 0;
 }
 
-/* A name that an object has twice. */
+/* Fails if an object has a name twice. */
 static bool check_keys(struct reader *r, uint32_t object)
 {
     struct ctf2_json *j = r->j;
@@ -435,7 +435,7 @@ void ctf2_check_common(struct ctf2_json *j, const struct ctf2_node *object)
         {
             if (space->kind != CTF2_OBJECT)
                 tsdl_fail(j->l, space->at, ERR_FORMAT, "a namespace of extensions must be an object");
-            else if (space->n) /* the preamble of what is read declares none */
+            else if (space->n) /* the preamble of this text declares none */
                 tsdl_fail(j->l, space->at, ERR_FORMAT, "extension '%.*s' of '%.*s' is not declared by the preamble",
                     (int)space[1].key_n, space[1].key, (int)space->key_n, space->key);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of CTF 2 metadata that differs between traces: uuid, environment and clocks. */
+/* Part of CTF 2 metadata that differs between traces: uuid, environment and clocks. */
 #include "ctf/ctf2_own.h"
 
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static void read_preamble(struct reader *r, const struct ctf2_node *root)
 static void read_environment(struct reader *r, const struct ctf2_node *root)
 {
     const struct ctf2_node *env = ctf2_get(&r->j, root, "environment");
-    if (env && env->kind == CTF2_NULL) { /* LTTng-UST writes it when there are no entries */
+    if (env && env->kind == CTF2_NULL) { /* LTTng-UST writes null if there are no entries */
         vec_push(&r->out->remarks, "the environment of the trace class is null; it is taken as empty");
         return;
     }
@@ -130,7 +130,8 @@ static void read_origin(struct reader *r, const struct ctf2_node *root, struct c
     c->origin = arena_printf(r->arena, "%s\n%s\n%s\n", space ? space : "\n", name, uid);
 }
 
-/* LTTng-UST divides a negative offset as an unsigned number: seconds and cycles are then those of 2^64 ns more. */
+/* Corrects LTTng-UST's offset: it divides a negative offset as an unsigned number, so seconds and cycles are those of
+ * 2^64 ns more. */
 static bool mend_offset(struct ctf_clock *c)
 {
     const uint64_t ghz = 1000000000;
@@ -211,7 +212,7 @@ static void read_clock(struct reader *r, const struct ctf2_node *root)
         return;
     c.has_name = k->name != NULL;
     k->name = k->name ? k->name : k->id;
-    k->has_uuid = k->uid && tsdl_uuid(k->uid, k->uuid); /* LTTng: the boot's */
+    k->has_uuid = k->uid && tsdl_uuid(k->uid, k->uuid); /* LTTng: UUID of the boot */
     read_origin(r, root, &c);
     read_offset(r, root, k);
     note_unknown(r, root, names);
@@ -223,7 +224,7 @@ static void read_clock(struct reader *r, const struct ctf2_node *root)
         vec_push(&r->out->clocks, c);
 }
 
-/* A data stream class names a clock that came before it. */
+/* Checks that the data stream class names a clock declared before it. */
 static void check_stream(struct reader *r, const struct ctf2_node *root)
 {
     const struct ctf2_node *id = ctf2_get_kind(&r->j, root, "default-clock-class-id", CTF2_STRING, false);
@@ -235,7 +236,7 @@ static void check_stream(struct reader *r, const struct ctf2_node *root)
     tsdl_fail(&r->l, id->at, ERR_FORMAT, "no clock class '%.*s' was declared before", (int)id->s_n, id->s);
 }
 
-/* ---- all of it ---- */
+/* ---- all fragments ---- */
 
 static void read_fragment(struct reader *r, struct tsdl_span s)
 {
@@ -278,7 +279,7 @@ void ctf2_identity(const char *text, size_t n, struct text *key)
     struct arena arena = {0};
     struct ctf2_own own = {0};
     struct err ignored;
-    ctf2_scan(text, n, &scan, &ignored); /* a cut end is what is expected here */
+    ctf2_scan(text, n, &scan, &ignored); /* ignores a cut end, which is expected here */
     ctf2_read_own(text, n, &scan, &arena, &own, &ignored);
     if (own.has_uuid) {
         text_puts(key, "uuid=\"");

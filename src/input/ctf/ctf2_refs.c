@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* CTF 2: field locations find their fields, ranges become choices, roles find their places. */
+/* References in CTF 2: field locations are resolved to fields, ranges to choices, roles to their places. */
 #include <string.h>
 
 #include "ctf/tsdl_resolver.h"
 
 /* ---- fields that a location may mean ---- */
 
-enum { COMPLETE = CTF_DEPTH + 1 }; /* the frame of a type that is made already */
+enum { COMPLETE = CTF_DEPTH + 1 }; /* frame of a finished type */
 
 struct search {
     struct resolver *b;
     const struct ctf2_location *l;
-    const char *why; /* of the first way that leads nowhere */
+    const char *why; /* reason for the first dead end */
 };
 
 static void fail_way(struct search *s, const char *why)
@@ -22,7 +22,7 @@ static void fail_way(struct search *s, const char *why)
 
 static void follow(struct search *s, const struct ctf_type *type, uint32_t frame, uint32_t from);
 
-/* The member of a structure; of one that is still being made, those up to the current one exist. */
+/* Follows a member of a structure; in an unfinished one, only members up to the current one exist. */
 static void follow_member(struct search *s, const struct ctf_type *type, uint32_t frame, uint32_t from)
 {
     struct resolver *b = s->b;
@@ -40,7 +40,7 @@ static void follow_member(struct search *s, const struct ctf_type *type, uint32_
         follow(s, type->u.fields[k].type, COMPLETE, from + 1);
 }
 
-/* Elements and options have no name of their own. */
+/* Goes on into elements and options, which have no name of their own. */
 static void follow_inner(struct search *s, const struct ctf_type *type, uint32_t frame, uint32_t from)
 {
     struct resolver *b = s->b;
@@ -103,7 +103,7 @@ static bool compared_all(struct resolver *b, const char *at)
     return b->compared > TSDL_MAX_COMPARED;
 }
 
-/* Fails when there is none. *scope: where they are. */
+/* Finds the fields a location may mean; fails if there is none. *scope: their scope. */
 static bool find_targets(struct resolver *b, const struct ctf2_location *l, const char *what, enum ctf_scope *scope)
 {
     struct search s = {.b = b, .l = l};
@@ -178,7 +178,7 @@ static bool check_targets(struct resolver *b, const struct tsdl_decl *d, const c
     return !b->p->lex.failed;
 }
 
-/* Targets of earlier references may have slots of their own already: they become one. */
+/* Merges slots: targets of earlier references may have slots of their own already. */
 static void merge_slots(struct resolver *b, const struct target *like, uint32_t from, uint32_t to)
 {
     for (size_t i = like->level == LEVEL_EVENT ? b->event_targets : 0; i < b->targets.n; i++) {
@@ -220,7 +220,7 @@ static void make_choices(struct resolver *b, const struct tsdl_decl *d, struct c
     if (!resolver_count(b, d->at, d->n_options))
         return;
     struct ctf_choice *choices = arena_new(&b->schema->arena, struct ctf_choice, d->n_options + 1);
-    if (is_kind(ref->target, CTF_LOOK_BOOL)) { /* ranges say nothing then */
+    if (is_kind(ref->target, CTF_LOOK_BOOL)) { /* ranges have no meaning here */
         choices[ref->n_choices++] = (struct ctf_choice){1, (int64_t)UINT64_MAX, 0};
         ref->choices = choices;
         return;
@@ -263,7 +263,7 @@ enum {
 static void check_magic(struct resolver *b, const struct tsdl_decl *d)
 {
     if (d->kind == CTF_ENUM)
-        return; /* its container comes next */
+        return; /* handled with its container, which comes next */
     if (d->is_leb || d->size_bits != 32)
         tsdl_fail(&b->p->lex, d->at, ERR_FORMAT, "the magic number must be of fixed length, 32 bits");
     if (b->depth != 1 || b->frames[0].index != 0)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Which bytes of a trace's files are read of a range of time: what is copied of a trace when only that is wanted. */
+/* Byte ranges of a trace's files that are needed for a range of time: they are copied if only that range is wanted. */
 #include <stdlib.h>
 
 #include "base/order.h"
 #include "ctf/trace.h"
 
-/* What is kept of a file; first > last: nothing. */
+/* Bytes kept of a file; first > last: none. */
 struct kept_bytes {
-    uint64_t first, last; /* places of packets */
+    uint64_t first, last; /* positions of packets */
 };
 
 static bool is_within(const struct ctf_packet *p, int64_t begin, int64_t end)
@@ -21,8 +21,8 @@ static void keep(struct kept_bytes *k, const struct ctf_packet *p)
     k->last = p->offset > k->last ? p->offset : k->last;
 }
 
-/* The neighbours, too: what a packet lost is known by the one before, and tracers are known that write events behind
- * the end of their packet. */
+/* Keeps the neighbours, too: a packet's losses are known from the one before, and some tracers write events after the
+ * end of their packet. */
 static void keep_of_stream(const struct ctf_stream *s, int64_t begin, int64_t end, struct kept_bytes *kept)
 {
     for (size_t i = 0; i < s->packets.n; i++) {
@@ -37,7 +37,7 @@ static void keep_of_stream(const struct ctf_stream *s, int64_t begin, int64_t en
     }
 }
 
-/* By file: where the first packet behind those that are kept lies; the file's end. */
+/* Sets, by file, the begin of the first packet after the kept ones, or the file's end. */
 static void find_ends(const struct ctf_trace *t, const struct kept_bytes *kept, uint64_t *ends)
 {
     for (size_t i = 0; i < t->files.n; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The hot loop: packets into events. One function body, compiled once per shape of event header. */
+/* Hot loop: packets into events. One function body, compiled once per shape of event header. */
 #include "ctf/decode.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
@@ -8,8 +8,8 @@
 
 /* ---- programs ---- */
 
-/* Bytes up to and with the NUL; 0 when there is none within `n` bytes. Loads words: the end of a mapping has room
- * behind it. */
+/* Returns the bytes up to and including the NUL; 0 if there is none within `n` bytes. Loads words: mappings have room
+ * after their end. */
 static ALWAYS_INLINE uint64_t string_bytes(const uint8_t *p, uint64_t n)
 {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
@@ -34,7 +34,7 @@ static uint64_t list_end(const struct ctf_op *op, const struct ctf_run *r, uint6
     if (count == 0)
         return pos;
     pos = (pos + op->align) & ~(uint64_t)op->align;
-    if (pos > r->end || count > r->end - pos) /* an element has at least one bit, or the list makes no sense */
+    if (pos > r->end || count > r->end - pos) /* an element has at least one bit, else the list is invalid */
         return op->size || count > UINT16_MAX ? CTF_RUN_CUT : pos;
     uint64_t room = r->end - pos;
     if (op->size > room || (op->n && count - 1 > (room - op->size) / op->n))
@@ -76,7 +76,8 @@ static ALWAYS_INLINE void take(const struct ctf_op *op, struct ctf_run *r, uint6
 
 static uint64_t run(const struct ctf_op *base, const struct ctf_op *op, struct ctf_run *r, uint64_t pos);
 
-/* Elements whose size depends on the data. An element without bits leaves all as it was, so the rest of them do too. */
+/* Reads elements whose size depends on the data. An element without bits changes nothing, so the rest of them do not
+ * either. */
 static uint64_t loop(const struct ctf_op *base, const struct ctf_op *op, struct ctf_run *r, uint64_t pos)
 {
     uint64_t count = op->counted ? r->slots[op->slot] : op->count;
@@ -91,7 +92,7 @@ static uint64_t loop(const struct ctf_op *base, const struct ctf_op *op, struct 
     return pos;
 }
 
-/* Behind the code unit of zeros that ends the text at `pos`, which reaches to `end`; UINT64_MAX: there is none. */
+/* Returns the position after the zero code unit that ends the text from `pos` to `end`; UINT64_MAX: there is none. */
 static uint64_t text_end(const uint8_t *data, uint64_t pos, uint64_t end, unsigned unit_bits)
 {
     static const uint8_t zeros[4];
@@ -124,7 +125,7 @@ static uint64_t run_leb(const struct ctf_op *op, struct ctf_run *r, uint64_t pos
     return op->stays ? pos : pos + bytes * 8;
 }
 
-/* What only CTF 2 has. */
+/* Runs the ops that only CTF 2 has. */
 static __attribute__((noinline)) uint64_t run_ctf2(const struct ctf_op *op, struct ctf_run *r, uint64_t pos)
 {
     uint64_t v;
@@ -150,7 +151,7 @@ static __attribute__((noinline)) uint64_t run_ctf2(const struct ctf_op *op, stru
     }
 }
 
-/* `base`: what jumps are counted from; `op`: where to begin. */
+/* Runs a program. `base`: origin of jumps; `op`: first op. */
 static uint64_t run(const struct ctf_op *base, const struct ctf_op *op, struct ctf_run *r, uint64_t pos)
 {
     for (;; op++) {
@@ -221,7 +222,7 @@ uint64_t ctf_program_run(const struct ctf_op *ops, struct ctf_run *r, uint64_t p
 uint64_t ctf_leb(const uint8_t *p, uint64_t n, bool is_signed, uint64_t *value, bool *fits)
 {
     uint64_t v = 0, i = 0;
-    uint8_t any = 0, all = 0x7f; /* of the bits from 64 on */
+    uint8_t any = 0, all = 0x7f; /* bits from 64 on */
     for (;; i++) {
         if (i == n)
             return 0;
@@ -304,7 +305,7 @@ bool ctf_decoder_open(
     return true;
 }
 
-/* Ends the packet; what lies behind is not read. */
+/* Ends the packet; the rest is not read. */
 static bool stop(struct ctf_decoder *d, enum ctf_stop why)
 {
     d->stop = why;
@@ -319,8 +320,8 @@ static const struct ctf_event_class *class_of(const struct ctf_stream_plan *p, u
     return ctf_stream_class_event(p->sc, id);
 }
 
-/* One event by its program: the class's size depends on data, or it does not fit, or there is no such class. d->pos is
- * moved. */
+/* Reads one event by its program, because the class's size depends on data, the event does not fit, or the class is
+ * unknown. Moves d->pos. */
 static __attribute__((noinline)) bool slow_event(struct ctf_decoder *d, uint64_t start, uint64_t header_end,
     const struct ctf_event_class *cls, uint64_t id, struct ctf_event *out)
 {
@@ -373,7 +374,7 @@ static ALWAYS_INLINE uint64_t load(const uint8_t *p, unsigned bytes, bool be)
     }
 }
 
-/* Parses a header of known shape at byte `at`; returns the byte behind it. It may lie beyond the content: the caller
+/* Parses a header of known shape at byte `at`; returns the byte after it. It may lie beyond the content: the caller
  * checks. *stepped: the clock was set back. */
 static ALWAYS_INLINE uint64_t header(const struct ctf_stream_plan *p, const uint8_t *data, uint64_t at, uint64_t *id,
     uint64_t *cycles, bool *stepped, const int kind, const bool be)
@@ -413,8 +414,8 @@ static ALWAYS_INLINE uint64_t header(const struct ctf_stream_plan *p, const uint
     return behind + 8;
 }
 
-/* Classes of fixed size cost their header and one table entry. A program's size in the table is so large that it never
- * fits: one comparison sends programs, unknown ids and events that do not fit to the slow path. */
+/* Decodes classes of fixed size for the cost of their header and one table entry. A program's size in the table is too
+ * large to fit: one comparison sends programs, unknown ids and events that do not fit to the slow path. */
 static ALWAYS_INLINE size_t decode_fast(
     struct ctf_decoder *d, struct ctf_event *out, size_t max, const int kind, const bool be)
 {
@@ -503,7 +504,7 @@ static size_t decode_program(struct ctf_decoder *d, struct ctf_event *out, size_
         out[n].ts = (int64_t)(r->cycles + d->rate.add);
         if (!slow_event(d, start, header_end, cls, id, &out[n]))
             return n;
-        d->cycles = r->cycles; /* contexts and payload may carry the clock on */
+        d->cycles = r->cycles; /* contexts and payload may advance the clock */
     }
     if (n < max)
         d->pos = d->last_start;
@@ -526,7 +527,7 @@ DECODE(large, CTF_HEADER_LARGE)
 static size_t decode_any(struct ctf_decoder *d, struct ctf_event *out, size_t max)
 {
     const struct ctf_stream_plan *p = d->plan;
-    /* The loops load whole words; big-endian machines take the programs, which do not care. */
+    /* Fallback of big-endian machines: the fast loops load whole words, programs work for both byte orders. */
     if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
         return decode_program(d, out, max);
     switch (p->kind) {
@@ -537,8 +538,8 @@ static size_t decode_any(struct ctf_decoder *d, struct ctf_event *out, size_t ma
     }
 }
 
-/* Cycles become times; what is odd about them is counted. Where the clock did not step back, the first and the last
- * event tell whether all fit. */
+/* Converts cycles to times and counts odd ones. If the clock did not step back, the first and the last event show
+ * whether all fit. */
 static void set_times(struct ctf_decoder *d, struct ctf_event *out, size_t n)
 {
     const struct ctf_clock_rate *r = &d->rate;
@@ -556,7 +557,7 @@ static void set_times(struct ctf_decoder *d, struct ctf_event *out, size_t n)
     d->last = out[n - 1].ts;
 }
 
-/* The time at which a packet ends carries the clock on, once. */
+/* Advances the clock to the packet's end time, once. */
 static void carry_to_end(struct ctf_decoder *d)
 {
     if (d->has_end && !d->at_end)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds traces in a tree of directories, and which of them are pieces of one. */
+/* Finds traces in a tree of directories, and joins directories that are pieces of one. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -15,40 +15,40 @@
 
 enum { DEPTH_MAX = 24 };
 
-/* Which directory it is, whatever the path. */
+/* Identity of a directory, independent of its path. */
 struct inode {
     dev_t dev;
     ino_t ino;
 };
 struct found {
-    char *dir;       /* in the finder's arena; NULL: it is in a group */
-    const char *key; /* what makes traces one, in the finder's strings; NULL: nothing does */
+    char *dir;       /* path in the finder's arena; NULL: already in a group */
+    const char *key; /* key that joins traces, in the finder's strings; NULL: never joined */
     size_t root;
     uint64_t inode; /* inode_key */
     struct ctf_known *known;
 };
-/* Nodes of the tree that were taken as they are known, and are not among `seen`. */
+/* Range of nodes taken over from the catalogue, which are not in `seen`. */
 struct taken {
     dev_t dev;
     size_t begin, end;
 };
 struct finder {
     struct ctf_root *roots;
-    size_t root; /* where it looks now */
-    bool any;    /* one trace is enough */
+    size_t root; /* current root */
+    bool any;    /* stops at the first trace */
     VEC(struct found) list;
-    bool lacking;      /* there was no memory to look everywhere */
-    struct map seen;   /* directories of this root: one that is reached twice, through links, counts once */
-    struct map traces; /* of all roots, where there are several */
+    bool lacking;      /* memory was missing to search everywhere */
+    struct map seen;   /* directories of this root: a directory reached twice, through links, counts once */
+    struct map traces; /* traces of all roots, if there are several */
     VEC(struct taken) taken;
-    bool all_seen; /* there are links: what is taken is among `seen` too */
+    bool all_seen; /* set after links or several roots: nodes taken over are also in `seen` */
     struct strings keys;
-    const char *last_key, *last_kept; /* what keep_key was asked last, and has answered */
+    const char *last_key, *last_kept; /* argument and result of the last keep_key */
     struct arena arena;
     struct text path;
-    struct ctf_catalogue *catalogue; /* of this root, or NULL */
-    ctf_tree tree;                   /* that it will have */
-    bool replaced;                   /* it speaks of other directories than those that are there */
+    struct ctf_catalogue *catalogue; /* catalogue of this root, or NULL */
+    ctf_tree tree;                   /* its new tree */
+    bool replaced;                   /* its entries are of other directories than the existing ones */
 };
 
 /* ---- the tree ---- */
@@ -62,7 +62,7 @@ static bool is_trace(const char *dir)
     return is;
 }
 
-/* Device and number in 64 bits; that two directories have the same is as likely as a fault of the memory. */
+/* Device and number in 64 bits; a collision of two directories is as unlikely as a memory fault. */
 static uint64_t inode_key(struct inode i)
 {
     return map_mix(map_mix((uint64_t)i.dev) + (uint64_t)i.ino);
@@ -75,7 +75,7 @@ static bool first_visit(struct finder *f, struct inode here)
     return fresh;
 }
 
-/* From here on directories are reached by links, or from several roots: all count. */
+/* Adds all nodes taken over to `seen`: from now on directories may be reached by links, or from several roots. */
 static void see_all(struct finder *f)
 {
     for (size_t i = 0; i < f->taken.n && !f->all_seen; i++)
@@ -85,7 +85,7 @@ static void see_all(struct finder *f)
     f->taken.n = 0;
 }
 
-/* Counts the directory; false: it was found before. */
+/* Counts the directory; false: already found. */
 static bool is_new(struct finder *f, struct inode inode)
 {
     struct ctf_root *root = &f->roots[f->root];
@@ -97,7 +97,7 @@ static bool is_new(struct finder *f, struct inode inode)
     return fresh;
 }
 
-/* Keys are compared by their address. */
+/* Returns a unique copy of the key, so that keys are compared by address. */
 static const char *keep_key(struct finder *f, const char *key)
 {
     if (!key)
@@ -115,7 +115,7 @@ static void add_found(
     vec_push(&f->list, one);
 }
 
-/* `known`: what the catalogue has of the directory, or NULL. */
+/* Adds a trace. `known`: its catalogue entry, or NULL. Returns the entry to use. */
 static struct ctf_known *add_trace(struct finder *f, const char *dir, struct inode inode, struct ctf_known *known)
 {
     enum ctf_known_state state = known ? ctf_known_compare(known, dir) : CTF_KNOWN_CHANGED;
@@ -130,7 +130,7 @@ static struct ctf_known *add_trace(struct finder *f, const char *dir, struct ino
     known = f->catalogue ? ctf_known_new(f->catalogue) : NULL;
     if (known && key)
         known->key = arena_strdup(&f->catalogue->arena, key);
-    f->last_kept = NULL; /* the next one may have the address of this one */
+    f->last_kept = NULL; /* the next key may have the same address */
     add_found(f, dir, strlen(dir), inode, key, known);
     f->last_kept = NULL;
     free(key);
@@ -139,7 +139,7 @@ static struct ctf_known *add_trace(struct finder *f, const char *dir, struct ino
 
 /* ---- with a catalogue ---- */
 
-/* The tree gets a directory; those below it come next, then end_node. The name lives as long as the catalogue. */
+/* Adds a directory to the tree; those below it come next, then end_node. The name lives as long as the catalogue. */
 static size_t add_node(struct finder *f, const char *name, uint64_t inode)
 {
     if (f->catalogue) {
@@ -149,7 +149,7 @@ static size_t add_node(struct finder *f, const char *name, uint64_t inode)
     return f->tree.n - 1;
 }
 
-/* What has no trace is not kept, so that it is looked at each time. */
+/* Ends a node. Directories without a trace are removed, so that they are searched each time. */
 static void end_node(struct finder *f, size_t node, struct ctf_known *known)
 {
     if (!f->catalogue)
@@ -180,7 +180,7 @@ static void take_node(struct finder *f, dev_t dev, const struct ctf_node *known,
     end_node(f, node, trace);
 }
 
-/* A subtree in which all has long been the same. */
+/* Takes over a subtree that has not changed for long. */
 static void take_known(struct finder *f, const char *dir, dev_t dev, const struct ctf_node *known, size_t i)
 {
     size_t begin = f->tree.n;
@@ -198,17 +198,17 @@ static void take_known(struct finder *f, const char *dir, dev_t dev, const struc
 
 /* ---- the walk ---- */
 
-/* What is known of a directory that is being looked at: its place in the catalogue's tree. */
+/* Place of the current directory in the catalogue's tree. */
 struct place {
-    const struct ctf_node *tree; /* NULL: nothing is known */
+    const struct ctf_node *tree; /* NULL: not in the catalogue */
     size_t node;
 };
-/* Where a directory was met: an entry of its parent. */
+/* Directory entry by which a directory was reached. */
 struct met {
     const char *name;
     dev_t dev;
     uint64_t inode;
-    bool as_directory; /* it is no link as far as the entry tells */
+    bool as_directory; /* no link, according to the entry */
 };
 static void search(struct finder *f, const char *dir, const struct met *met, int depth, struct place known);
 
@@ -233,7 +233,7 @@ static void search_one(struct finder *f, const char *dir, const struct ctf_listi
     search_entry(f, dir, &met, depth, known);
 }
 
-/* Those that are known and those that are not, together in the order of their names. */
+/* Searches known and new entries together, in the order of their names. */
 static void search_below(struct finder *f, const char *dir, int depth, dev_t dev, struct place known)
 {
     struct ctf_listing l;
@@ -281,7 +281,7 @@ static void search(struct finder *f, const char *dir, const struct met *met, int
     if (depth > DEPTH_MAX || stat(dir, &st) || !S_ISDIR(st.st_mode))
         return;
     struct inode here = {st.st_dev, st.st_ino};
-    /* What is neither link nor mount can be reached in one way only. */
+    /* Directories that are neither links nor mounts can be reached in one way only. */
     if (!met->as_directory || st.st_ino != met->inode || st.st_dev != met->dev)
         see_all(f);
     if (!first_visit(f, here))
@@ -322,7 +322,7 @@ static int by_dir(const void *pa, const void *pb)
     return strcmp(a->dir, b->dir);
 }
 
-/* They mostly come in order. */
+/* Sorts a list that is mostly in order already. */
 static void sort(struct found *list, size_t n, int (*order)(const void *, const void *))
 {
     size_t i = 1;
@@ -332,7 +332,7 @@ static void sort(struct found *list, size_t n, int (*order)(const void *, const 
         qsort(list, n, sizeof *list, order);
 }
 
-/* The same trace, whatever the order of the roots. The paths lie behind the pointers to them. */
+/* Makes a group that does not depend on the order of the roots. The paths lie after the pointers to them. */
 static struct ctf_group group_of(struct found *dirs, size_t n, size_t root, bool known)
 {
     size_t bytes = sizeof(char *) * n;
@@ -380,7 +380,7 @@ static void group(struct finder *f, struct ctf_group **groups, size_t *n)
     *n = out.n;
 }
 
-/* Forgets what was found below this root. */
+/* Drops the findings below this root. */
 static void start_again(struct finder *f, size_t found_before)
 {
     f->roots[f->root].found = f->roots[f->root].again = 0;
@@ -393,7 +393,8 @@ static void start_again(struct finder *f, size_t found_before)
     map_fini(&f->seen);
 }
 
-/* Where something was replaced, what is known of all else in the tree is not believed either. */
+/* Searches a root. If a directory was replaced, the whole catalogue of the tree is distrusted, and the search
+ * repeated. */
 static void search_root(struct finder *f, const char *top)
 {
     struct ctf_catalogue *c = f->catalogue = f->roots[f->root].catalogue;
@@ -418,7 +419,7 @@ static void search_root(struct finder *f, const char *top)
     }
 }
 
-/* What stands there in place of a file of metadata; NULL: nothing. */
+/* Returns the kind of a `metadata` that is no regular file; NULL: none. */
 static const char *odd_metadata(const char *dir)
 {
     char *path = mem_printf("%s/metadata", dir);
@@ -427,7 +428,7 @@ static const char *odd_metadata(const char *dir)
     return odd;
 }
 
-/* The directory that a path means. */
+/* Searches the directory meant by a path. */
 static int look_below(struct finder *f, const char *path, struct err *e)
 {
     struct stat st;
@@ -437,7 +438,7 @@ static int look_below(struct finder *f, const char *path, struct err *e)
     char *top = mem_strdup(path);
     size_t len = strlen(top);
     if (S_ISREG(st.st_mode) && len >= 8 && !strcmp(top + len - 8, "metadata") && (len == 8 || top[len - 9] == '/')) {
-        free(top); /* the metadata file itself was named */
+        free(top); /* path of the metadata file itself */
         top = len == 8 ? mem_strdup(".") : mem_strdup(path);
         if (len > 8)
             top[len - 9] = '\0';

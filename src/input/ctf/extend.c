@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Metadata that grew: the classes that a trace has keep their numbers and places, those that are new come behind. */
+/* Extended metadata: existing classes of a trace keep their numbers and places, new ones are appended. */
 #include <stdlib.h>
 
 #include "base/search.h"
 #include "ctf/trace.h"
 
-/* free_slots: bit per slot that a number without one may have got, because classes that came refer to it. */
+/* free_slots: bit per slot that a number without slot may have got, because new classes refer to it. */
 static bool equal_types(const struct ctf_type *a, const struct ctf_type *b, uint64_t free_slots);
 
 static bool equal_fields(const struct ctf_type *a, const struct ctf_type *b, uint64_t free_slots)
@@ -17,7 +17,7 @@ static bool equal_fields(const struct ctf_type *a, const struct ctf_type *b, uin
     return true;
 }
 
-/* Types are equal in their slots: the same slot is the same field. */
+/* Compares references by slot: the same slot is the same field. */
 static bool equal_refs(const struct ctf_ref *a, const struct ctf_ref *b)
 {
     if (!a || !b)
@@ -38,7 +38,7 @@ static bool equal_slots(const struct ctf_type *a, const struct ctf_type *b, uint
     return !a->slot && b->slot < CTF_SLOTS && free_slots >> b->slot & 1;
 }
 
-/* Are the same bits read as the same values? What labels and bases show may differ. */
+/* Returns whether the same bits are read as the same values. Labels and bases may differ. */
 static bool equal_types(const struct ctf_type *a, const struct ctf_type *b, uint64_t free_slots)
 {
     if (!a || !b)
@@ -60,7 +60,7 @@ static bool equal_types(const struct ctf_type *a, const struct ctf_type *b, uint
     }
 }
 
-/* The scopes before are the stream's. */
+/* Compares only the event's own scopes; the ones before are the stream's. */
 static bool equal_classes(const struct ctf_event_class *a, const struct ctf_event_class *b)
 {
     return strcmp(a->name, b->name) == 0 && equal_types(a->scope[CTF_EVENT_CONTEXT], b->scope[CTF_EVENT_CONTEXT], 0) &&
@@ -69,10 +69,10 @@ static bool equal_classes(const struct ctf_event_class *a, const struct ctf_even
 
 static int check_streams(const struct ctf_schema *old, const struct ctf_schema *new, struct err *e)
 {
-    if (old->n_streams == 0) /* nothing can have been read with them */
+    if (old->n_streams == 0) /* no packet can have been read with them */
         return 0;
     uint64_t used = ctf_type_slots(old->packet_header);
-    for (size_t i = 0; i < old->n_streams; i++) /* the packet header's count for all streams */
+    for (size_t i = 0; i < old->n_streams; i++) /* slots of the packet header count for all streams */
         used |= ctf_type_slots(old->streams[i].packet_context) | ctf_type_slots(old->streams[i].event_header) |
             ctf_type_slots(old->streams[i].event_context);
     if (old->is_ctf2 != new->is_ctf2 || old->big_endian != new->big_endian ||
@@ -110,7 +110,7 @@ static int check_classes(const struct ctf_schema *old, const struct ctf_schema *
     return 0;
 }
 
-/* The new schema names the old class wherever it has its own. */
+/* Puts the old class in all places of its new version in the schema. */
 static void take_over(struct ctf_schema *s, struct ctf_event_class *old, const struct ctf_event_class *new)
 {
     struct ctf_stream_class *stream = (struct ctf_stream_class *)ctf_schema_stream(s, old->stream_id);
@@ -125,7 +125,7 @@ static void take_over(struct ctf_schema *s, struct ctf_event_class *old, const s
         stream->plan->only = old;
 }
 
-/* The classes of the old schema come first, in their order. */
+/* Numbers the classes of the old schema first, in their order. */
 static void renumber(const struct ctf_schema *old, struct ctf_schema *new)
 {
     struct ctf_event_class **classes = mem_alloc(sizeof *classes * new->n_classes);
@@ -180,7 +180,7 @@ int ctf_trace_extend(struct ctf_trace *t, uint32_t piece, struct ctf_metadata *m
     return 0;
 }
 
-/* ---- what is declared of pieces ---- */
+/* ---- declarations of pieces ---- */
 
 static uint64_t hash_env(const struct ctf_metadata *md)
 {
@@ -194,8 +194,8 @@ static uint64_t hash_env(const struct ctf_metadata *md)
     return sum;
 }
 
-/* The declarations of the trace that only add to those of the piece do not count: its packets were recorded without
- * them. */
+/* Hashes the piece's declarations. Pure additions in the trace's declarations do not count: the piece's packets were
+ * recorded without them. */
 static uint64_t hash_declared(const struct ctf_trace *t, const struct ctf_schema *own, uint64_t env)
 {
     const struct ctf_schema *used = t->schema;

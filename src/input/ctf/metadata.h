@@ -7,7 +7,7 @@
 #include "ctf/schema.h"
 
 struct ctf_metadata {
-    struct ctf_schema *schema;                       /* one reference held */
+    struct ctf_schema *schema;                       /* holds one reference */
     bool has_uuid;
     uint8_t uuid[16];
     struct ctf_clock *clocks; size_t n_clocks;
