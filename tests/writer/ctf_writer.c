@@ -20,13 +20,13 @@ enum {
     MAX_PACKET_BYTES = 1 << 30,
     INDEX_ENTRY_BYTES = 9 * 8,
     COMPACT_IDS = 31,
-    LARGE_IDS = 65535, /* this id is the escape to the extended form */
+    LARGE_IDS = 65535, /* id that is the escape to the extended form */
 };
 
 struct stream {
     uint8_t *packet;      /* packet_bytes long; NULL until the first event */
-    size_t used_bytes;    /* 0: no packet is open */
-    uint64_t begin, last; /* cycles: of the open packet, of the newest event of the stream */
+    size_t used_bytes;    /* 0: no open packet */
+    uint64_t begin, last; /* cycles: begin of the open packet, newest event of the stream */
     uint64_t sequence, discarded;
     uint64_t file_bytes;
     struct text index; /* entries, written on close */
@@ -140,7 +140,8 @@ static void put_env(struct text *t, const struct ctf_writer_options *o)
     text_puts(t, "};\n\n");
 }
 
-/* Seconds and cycles of the clock's offset; times are given back to the nanosecond when the frequency allows it. */
+/* Computes seconds and cycles of the clock's offset. Readers get times back to the nanosecond if the frequency allows
+ * it. */
 static void split_offset(const struct ctf_writer *w, int64_t *seconds, uint64_t *cycles)
 {
     int64_t s = w->clock_offset_ns / 1000000000, ns = w->clock_offset_ns % 1000000000;
@@ -320,13 +321,13 @@ static int close_packet(struct ctf_writer *w, uint32_t cpu, struct err *e)
 
 static int to_cycles(const struct ctf_writer *w, int64_t ts_ns, uint64_t *out)
 {
-    /* Readers add the clock's whole seconds and its rest as cycles, so the cycle count starts there too. */
+    /* Base of the cycles: readers add the clock's whole seconds and its rest as cycles, so the cycle count starts
+     * there. */
     int64_t seconds;
     uint64_t rest;
     split_offset(w, &seconds, &rest);
     __int128 since_ns = (__int128)ts_ns - (__int128)seconds * 1000000000;
-    /* Up to the next whole cycle: a reader rounds down, and gets the same nanosecond back where a cycle is no longer
-     * than one. */
+    /* Next whole cycle: a reader rounds down, and gets the same nanosecond back if a cycle is no longer than one. */
     __int128 cycles = (since_ns * (__int128)w->freq + 999999999) / 1000000000 - (__int128)rest;
     if (since_ns < 0 || cycles < 0 || cycles > UINT64_MAX)
         return -1;
@@ -334,7 +335,7 @@ static int to_cycles(const struct ctf_writer *w, int64_t ts_ns, uint64_t *out)
     return 0;
 }
 
-/* Header of an event at p: returns its size, at most 14 bytes. */
+/* Writes the header of an event at p; returns its size, at most 14 bytes. */
 static size_t put_event_header(
     const struct ctf_writer *w, uint8_t *p, const struct stream *s, uint64_t id, uint64_t cycles)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace whose packets and metadata are handed in one by one. */
+/* Trace whose packets and metadata are fed one by one. */
 #include "ctf/feed.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 struct line {
     uint32_t file;
-    int64_t until, quiet; /* of packets and of what was said; of the latter alone */
+    int64_t until, quiet; /* until: latest time of packets and of quiet declarations; quiet: of the latter only */
     bool ended;
 };
 
@@ -17,9 +17,9 @@ struct ctf_feed {
     struct ctf_trace *trace;
     VEC(struct line) lines;
     VEC(char) metadata;
-    VEC(uint8_t) bytes; /* packets as they came, with room behind */
+    VEC(uint8_t) bytes; /* copy of the packets, with spare room after them */
     char *name;
-    int64_t hold, ended_until; /* the latest time of lines that ended */
+    int64_t hold, ended_until; /* ended_until: latest time of ended lines */
     bool ended;
 };
 
@@ -60,7 +60,7 @@ bool ctf_trace_is_growing(const struct ctf_trace *t)
     return t->growing;
 }
 
-/* ---- how far it is known ---- */
+/* ---- time limit ---- */
 
 static void grown(struct ctf_feed *f)
 {
@@ -72,7 +72,7 @@ static void grown(struct ctf_feed *f)
             open = true;
             least = f->lines.v[i].until < least ? f->lines.v[i].until : least;
         }
-    if (!open) /* what ended is given to its end */
+    if (!open) /* ended lines are read to their end */
         least = f->ended_until < INT64_MAX && f->ended_until > INT64_MIN ? f->ended_until + 1 : f->ended_until;
     for (size_t i = 0; i < t->streams.n; i++) {
         const struct ctf_stream_growth *g = t->streams.v[i].growth;
@@ -102,11 +102,11 @@ int ctf_feed_metadata(struct ctf_feed *f, const void *data, size_t n, struct err
         memcpy(f->metadata.v + before, data, n);
     f->metadata.n += n;
     int rc = ctf_metadata_parse(f->name, f->metadata.v, f->metadata.n, t->schema ? NULL : t->schemas, &md, e);
-    if (!rc && !md.schema->n_streams) { /* CTF 2: what packets look like is still to come */
+    if (!rc && !md.schema->n_streams) { /* CTF 2: declarations of packets are still to come */
         ctf_metadata_fini(&md, t->schema ? NULL : t->schemas);
         rc = err_set(e, ERR_FORMAT, "%s: the metadata have no data stream class yet", f->name);
     }
-    if (rc) { /* of the first ones more may be missing */
+    if (rc) { /* the first metadata may still be incomplete */
         f->metadata.n = t->schema ? before : f->metadata.n;
         return rc;
     }
@@ -148,7 +148,7 @@ uint32_t ctf_feed_line(struct ctf_feed *f, const char *name)
     return (uint32_t)f->lines.n - 1;
 }
 
-/* The end of the last packet of any stream that got packets from this line. */
+/* Advances the line's time to the end of the last packet of each stream that got packets from this line. */
 static void say_ends(struct ctf_feed *f, struct line *l)
 {
     const struct ctf_trace *t = f->trace;
@@ -181,7 +181,7 @@ int ctf_feed_packet(struct ctf_feed *f, uint32_t line, const void *data, size_t 
     return 0;
 }
 
-/* What waits for the next packet does not wait any longer. */
+/* Publishes packets that wait for the next packet. */
 static void flush(struct ctf_feed *f, uint32_t file, int64_t until)
 {
     struct ctf_trace *t = f->trace;

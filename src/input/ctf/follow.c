@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Directories that are still written to: what came since they were looked at. */
+/* Growing directories: finds what was added since the last look. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -9,9 +9,9 @@
 #include "ctf/trace.h"
 #include "ctf/tsdl.h"
 
-/* ---- how far it is known ---- */
+/* ---- time limit ---- */
 
-/* The piece that has the latest packet; SIZE_MAX: none has any. */
+/* Returns the piece with the latest packet; SIZE_MAX: no piece has packets. */
 static size_t newest_piece(const struct ctf_trace *t)
 {
     const struct ctf_packet *latest = NULL;
@@ -23,7 +23,8 @@ static size_t newest_piece(const struct ctf_trace *t)
     return latest ? t->files.v[latest->file].piece : SIZE_MAX;
 }
 
-/* Streams that neither the newest piece nor the other one has are over. */
+/* Returns the time up to which all streams are known. Streams that neither the newest piece nor the other one has are
+ * over. */
 static int64_t sealed(const struct ctf_trace *t, size_t newest, size_t other)
 {
     int64_t least = INT64_MAX;
@@ -77,7 +78,7 @@ void ctf_trace_followed(struct ctf_trace *t)
 
 /* ---- files that grew ---- */
 
-/* The tail of a file, seen anew. What was mapped stays: events that were given lie in it. */
+/* Scans the tail of a file in a new map. The old map is kept, because returned events point into it. */
 static int read_tail(struct ctf_trace *t, uint32_t file, struct err *e)
 {
     struct file_map before = t->files.v[file].map;
@@ -100,14 +101,14 @@ static int read_tail(struct ctf_trace *t, uint32_t file, struct err *e)
     return rc;
 }
 
-/* Its size; it must be the file that it was, and no shorter. */
+/* Updates the file's size; ERR_LOST if the file was replaced or became shorter. */
 static int look(struct ctf_trace *t, uint32_t file, struct err *e)
 {
     struct ctf_file *f = &t->files.v[file];
     struct stat st;
     int rc = stat(f->path, &st);
     if (rc && errno == ENOENT && stat(t->pieces.v[f->piece].dir, &st))
-        return 0; /* the directory has another name now, which the next group may have */
+        return 0; /* renamed directory: the next group may have its new name */
     if (rc)
         return err_set(e, ERR_LOST, "%s: is no longer there: %s", f->path, strerror(errno));
     if ((uint64_t)st.st_ino != f->inode)
@@ -123,7 +124,8 @@ static int look(struct ctf_trace *t, uint32_t file, struct err *e)
 
 /* ---- pieces ---- */
 
-/* A piece may still be written to while it has the last packet of some stream, or none at all. */
+/* Returns the pieces that may still be written to: each that has the last packet of some stream, or no packet at
+ * all. */
 static bool *written_pieces(const struct ctf_trace *t)
 {
     bool *is = mem_alloc(sizeof *is * (t->pieces.n + 1));
@@ -139,7 +141,7 @@ static bool *written_pieces(const struct ctf_trace *t)
     return is;
 }
 
-/* The piece's metadata as they are now; classes that are new are appended to the trace's. */
+/* Reads the piece's current metadata; new classes are appended to the trace's. */
 static int take_metadata(struct ctf_trace *t, uint32_t piece, struct err *e)
 {
     char *path = mem_printf("%s/metadata", t->pieces.v[piece].dir), *text;
@@ -151,7 +153,7 @@ static int take_metadata(struct ctf_trace *t, uint32_t piece, struct err *e)
         t->pieces.v[piece].metadata_bytes = n;
         rc = ctf_metadata_parse(path, text, n, NULL, &md, &why);
         if (!rc && md.schema->n_classes <= t->schema->n_classes && md.schema->n_streams <= t->schema->n_streams)
-            ctf_metadata_fini(&md, NULL); /* nothing new */
+            ctf_metadata_fini(&md, NULL); /* nothing was added */
         else if (!rc && (rc = ctf_trace_extend(t, piece, &md, &why)))
             ctf_metadata_fini(&md, NULL);
         if (rc)
@@ -164,7 +166,7 @@ static int take_metadata(struct ctf_trace *t, uint32_t piece, struct err *e)
     return rc;
 }
 
-/* A directory of the trace that has another name now, as an archive has once its rotation is done. */
+/* Handles a directory of the trace that was renamed, as an archive is at the end of its rotation. */
 static bool renamed(struct ctf_trace *t, const char *dir, uint64_t inode)
 {
     for (size_t i = 0; i < t->pieces.n; i++) {
@@ -198,7 +200,7 @@ static int add_pieces(struct ctf_trace *t, const struct ctf_group *g, struct err
         if (ctf_trace_add_piece(t, g->dirs[i], NULL, &why)) {
             if (why.code == ERR_NOMEM || why.code == ERR_LIMIT)
                 return err_set(e, why.code, "%s", why.text);
-            continue; /* its metadata are not there yet: the next time */
+            continue; /* no metadata yet: tries again next time */
         }
         *at = t->pieces.n;
         if (ctf_piece_agrees(t, t->pieces.n - 1, e))
@@ -207,12 +209,12 @@ static int add_pieces(struct ctf_trace *t, const struct ctf_group *g, struct err
         struct ctf_piece *p = &t->pieces.v[t->pieces.n - 1];
         p->inode = (uint64_t)st.st_ino;
         if (!p->borrowed)
-            p->metadata_bytes = 0; /* to be compared with what the trace has */
+            p->metadata_bytes = 0; /* makes the next refresh compare them with the trace's */
     }
     return 0;
 }
 
-/* ---- all ---- */
+/* ---- refresh ---- */
 
 static size_t count_packets(const struct ctf_trace *t)
 {
@@ -232,7 +234,7 @@ static int refresh(struct ctf_trace *t, const bool *written, struct err *e)
     for (uint32_t i = 0; i < t->pieces.n && !rc; i++)
         if (written[i])
             rc = ctf_trace_list(t, i, e);
-    /* Metadata are read behind the sizes of what needs them. */
+    /* Metadata are read after the sizes of the files that need them. */
     for (uint32_t i = 0; i < t->pieces.n && !rc; i++)
         if (written[i])
             rc = take_metadata(t, i, e);

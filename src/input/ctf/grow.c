@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Streams that grow: packets that come behind those that are there, and letting go of those that were read. */
+/* Growing streams: appending packets, and freeing packets that were read. */
 #include <stdlib.h>
 
 #include "base/search.h"
@@ -12,7 +12,7 @@ struct ctf_stream_growth *ctf_stream_growth_new(void)
     return g;
 }
 
-/* A copy, since what was fed is the caller's. */
+/* Copies the bytes of a fed packet, since they belong to the caller. */
 static void keep_bytes(const struct ctf_trace *t, struct ctf_packet *p)
 {
     const struct ctf_file *f = &t->files.v[p->file];
@@ -26,7 +26,7 @@ static void keep_bytes(const struct ctf_trace *t, struct ctf_packet *p)
     p->offset += f->size;
 }
 
-/* As agree_on_cpu of packets_finish.c, with what the first packet says. */
+/* Sets the CPU as agree_on_cpu of packets_finish.c does, but by the first packet. */
 static void take_cpu(struct ctf_trace *t, const struct ctf_stream *s, struct ctf_packet *p)
 {
     if (p->cpu == s->cpu || (!s->packets.n && !s->growth->gone) ||
@@ -38,7 +38,7 @@ static void take_cpu(struct ctf_trace *t, const struct ctf_stream *s, struct ctf
     p->cpu = s->cpu;
 }
 
-/* Was it found before? Packets that were read and let go are not known any more. */
+/* Returns whether the packet was found before. Freed packets are no longer known. */
 static bool is_copy(struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p)
 {
     const struct ctf_stream_growth *g = s->growth;
@@ -89,7 +89,8 @@ void ctf_packet_append(struct ctf_trace *t, struct ctf_stream *s, struct ctf_pac
         ctf_packet_mend_end(t, s, &g->next, p);
         publish(s, &g->next);
     } else if (s->packets.n && ctf_packet_waits(t->quirks, &s->packets.v[s->packets.n - 1])) {
-        ctf_packet_mend_end(t, s, &s->packets.v[s->packets.n - 1], p); /* it was not waited for */
+        ctf_packet_mend_end(t, s, &s->packets.v[s->packets.n - 1], p); /* the last packet was published without
+                                                                        * waiting */
     }
     g->has_next = ctf_packet_waits(t->quirks, p);
     if (g->has_next)
@@ -120,7 +121,7 @@ size_t ctf_stream_let_go(struct ctf_stream *s, size_t passed, size_t *losses)
     }
     if (passed < LET_GO_AT_LEAST || passed < s->packets.n / 2)
         return 0;
-    size_t n = passed - 1; /* what the next packet lost is known from the one before it */
+    size_t n = passed - 1; /* keeps the last one: it shows the losses before the next packet */
     *losses = s->losses.n;
     for (size_t i = s->packets.n; i > passed; i--)
         if (s->packets.v[i - 1].n_losses)

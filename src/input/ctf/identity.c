@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace's identity, read from the beginning of its metadata before they are parsed. */
+/* Identity of a trace, read from the beginning of its metadata before they are parsed. */
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -10,8 +10,8 @@
 
 enum { HEAD_BYTES = 1 << 16 };
 
-/* The beginning of the metadata as text: packets of a packetised file (either byte order) without their headers.
- * NUL-terminated; free() it. */
+/* Returns the beginning of the metadata as text: packets of a packetised file (either byte order) without their
+ * headers. NUL-terminated; free() it. */
 static char *metadata_head(const char *dir, bool *lacking)
 {
     char *path = mem_printf("%s/metadata", dir), *text = NULL;
@@ -50,7 +50,7 @@ static char *metadata_head(const char *dir, bool *lacking)
     return text;
 }
 
-/* Appends the value behind `name =` (up to ; or the line's end) inside the block, when there is one. */
+/* Appends the value after `name =` (up to ; or the line's end) inside the block, if there is one. */
 static void add_value(struct text *key, const char *block, const char *end, const char *name)
 {
     size_t n = strlen(name);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of a directory of a trace: whether it is still so, taking it from an opening, giving it to one. */
+/* Catalogue entry of a trace directory: comparison with the directory, filling by an opening, use in an opening. */
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/time.h"
 #include "ctf/known.h"
 
-/* ---- how files are ---- */
+/* ---- comparison ---- */
 
 static int64_t modified_ns(const struct stat *st)
 {
@@ -73,7 +73,7 @@ enum ctf_known_state ctf_known_compare(const struct ctf_known *k, const char *di
     return same ? CTF_KNOWN_SAME : CTF_KNOWN_CHANGED;
 }
 
-/* ---- to an opening ---- */
+/* ---- use in an opening ---- */
 
 static void give_files(struct ctf_trace *t, uint32_t piece, const struct ctf_known *k)
 {
@@ -102,7 +102,7 @@ static void give_files(struct ctf_trace *t, uint32_t piece, const struct ctf_kno
     }
 }
 
-/* Of all that says how packets are found. */
+/* Returns the hash of all declarations that affect how packets are found. */
 static uint64_t read_as(const struct ctf_trace *t, uint32_t piece)
 {
     const struct ctf_piece *p = &t->pieces.v[piece];
@@ -143,7 +143,7 @@ static void give_run(
     struct ctf_stream *s = ctf_stream_for(t, &t->files.v[file], &key);
     size_t piece = t->files.v[file].piece;
     s->bytes += run->bytes;
-    if (!s->packets.n) /* the pieces behind this one have as many, as a rule */
+    if (!s->packets.n) /* later pieces usually have as many */
         vec_reserve(&s->packets, (t->pieces.n - piece) * (run->n_packets < LIKELY_MOST ? run->n_packets : LIKELY_MOST));
     vec_reserve(&s->packets, run->n_packets);
     for (uint32_t i = 0; i < run->n_packets; i++) {
@@ -181,7 +181,7 @@ bool ctf_known_give(struct ctf_trace *t, uint32_t piece, const struct ctf_known 
     return true;
 }
 
-/* ---- from an opening ---- */
+/* ---- filling by an opening ---- */
 
 bool ctf_known_begin(struct ctf_known *k, const char *dir)
 {
@@ -207,7 +207,7 @@ static void find_run(struct ctf_known_finder *f, const struct ctf_stream *s, con
         .bytes = s->bytes - before->bytes,
         .n_packets = (uint32_t)(s->packets.n - before->packets),
         .has_instance = s->has_instance};
-    /* Where the clock goes on from packet to packet, one alone says nothing. */
+    /* Packets whose clock continues from the one before cannot be reused alone. */
     f->odd |= !run.n_packets || (s->plan->has_begin && s->plan->begin_bits < 64);
     if (!run.n_packets)
         return;

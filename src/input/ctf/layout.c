@@ -27,7 +27,7 @@ static struct ctf_op *emit(struct layout_compiler *c, uint8_t code)
 
 /* ---- roles ---- */
 
-/* Bit per role. */
+/* Returns a bit per role. */
 static uint32_t roles_of(const struct layout_compiler *c, const struct ctf_type *t)
 {
     uint32_t roles = t->roles;
@@ -39,7 +39,8 @@ static uint32_t roles_of(const struct layout_compiler *c, const struct ctf_type 
 
 /* ---- programs ---- */
 
-/* Holds it a number that the decoder must read: one that others refer to, or that has a role, or the clock? */
+/* Returns whether the type contains a number that the decoder must read: one with references to it, a role, or the
+ * clock. */
 static bool is_read(const struct ctf_type *t, bool slots, int32_t clock)
 {
     const struct ctf_type *b = ctf_type_bits(t);
@@ -58,12 +59,12 @@ static bool is_read(const struct ctf_type *t, bool slots, int32_t clock)
     }
 }
 
-/* Consecutive skips whose position depends on nothing between them become one. */
+/* Merges consecutive skips if no position between them depends on data. */
 static void emit_skip(struct layout_compiler *c, uint32_t align_bits, uint64_t bits)
 {
     if (c->ops.n) {
         struct ctf_op *last = &c->ops.v[c->ops.n - 1];
-        /* The position behind `last` is a multiple of the new alignment when last starts at one and has such a size. */
+        /* Position after `last`: a multiple of the new alignment if `last` starts at one and its size is one. */
         if (last->code == CTF_OP_SKIP && last->align >= align_bits - 1 && !(last->n & (align_bits - 1)) &&
             bits <= INT64_MAX / 2 - last->n) {
             last->n += bits;
@@ -77,7 +78,8 @@ static void emit_skip(struct layout_compiler *c, uint32_t align_bits, uint64_t b
     }
 }
 
-/* The target of a jump. It follows a VARIANT, JUMP or END, so a skip there is never merged into what lies before. */
+/* Returns the target of a jump. It follows a VARIANT, JUMP or END, so a skip there is never merged into earlier
+ * ones. */
 static uint32_t here(const struct layout_compiler *c)
 {
     return (uint32_t)c->ops.n;
@@ -85,14 +87,14 @@ static uint32_t here(const struct layout_compiler *c)
 
 static void compile(struct layout_compiler *c, const struct ctf_type *t, unsigned depth);
 
-/* May a byte hold bits of it and of a neighbour? */
+/* Returns whether a byte may hold bits of it and of a neighbour. */
 static bool shares_bytes(const struct ctf_type *t)
 {
     return (t->kind == CTF_INT || t->kind == CTF_FLOAT || t->kind == CTF_WIDE) && !t->is_leb &&
         (t->align_bits < 8 || t->size_bits % 8 != 0);
 }
 
-/* Bit per byte order (1: big endian) of the bit fields that may share a byte with others. */
+/* Returns a bit per byte order (1: big endian) of the bit fields that may share a byte with others. */
 static unsigned orders_in(const struct ctf_type *t)
 {
     unsigned orders = 0;
@@ -118,7 +120,8 @@ static unsigned orders_of(const struct ctf_type *const scopes[CTF_SCOPES])
     return orders;
 }
 
-/* The last field of an event may share a byte with the next event's first one, of any class. */
+/* Returns whether fields of both byte orders may share a byte. The last field of an event may do so with the first one
+ * of the next event, of any class. */
 static bool is_mixed(const struct ctf_stream_class *sc, const struct ctf_type *packet_header)
 {
     unsigned orders = orders_of((const struct ctf_type *[CTF_SCOPES]){
@@ -137,7 +140,7 @@ static void check_order(struct layout_compiler *c, const struct ctf_type *t)
     op->big_endian = t->big_endian;
 }
 
-/* Integers, and booleans and bit maps, which a decoder reads as such. */
+/* Compiles integers, and booleans and bit maps, which are decoded like integers. */
 static void compile_int(struct layout_compiler *c, const struct ctf_type *t)
 {
     const struct ctf_type *b = ctf_type_bits(t);
@@ -169,7 +172,7 @@ static void compile_int(struct layout_compiler *c, const struct ctf_type *t)
         emit(c, CTF_OP_SET)->n = (uint64_t)1 << slot;
 }
 
-/* A length or a tag that may not have been decoded. */
+/* Checks a length or a tag that may not have been decoded. */
 static void check_set(struct layout_compiler *c, const struct ctf_ref *ref)
 {
     if (ref->may_miss)
@@ -220,7 +223,7 @@ static void compile_list(struct layout_compiler *c, const struct ctf_type *t, un
     c->ops.v[at].next = here(c);
 }
 
-/* Slots of fields in it that may not be decoded. */
+/* Returns the slots of its fields that may not be decoded. */
 static uint64_t slots_missing(const struct ctf_type *t)
 {
     uint64_t slots = t->may_miss && t->slot < CTF_SLOTS ? (uint64_t)1 << t->slot : 0;
@@ -326,7 +329,7 @@ const struct ctf_op *ctf_program_compile(
 
 /* ---- plans ---- */
 
-/* Bits of the first field of structures with the role; 0: there is none. What a variant holds may be absent. */
+/* Returns the bits of the first field of structures with the role; 0: none. Contents of variants may be absent. */
 static uint8_t counter_bits(const struct ctf_type *t, enum ctf_role role)
 {
     uint8_t bits = 0;
@@ -354,14 +357,15 @@ static bool has_role(const struct ctf_type *t, enum ctf_role role)
     return false;
 }
 
-/* Of CTF 2, where roles may be anywhere: how often a counter overflowed is not known of one whose size varies. */
+/* Returns the bits of a loss counter. In CTF 2, roles may be anywhere: a counter of variable size counts as 64 bits,
+ * since its overflows are unknown. */
 static uint8_t loss_bits(const struct ctf_stream_class *sc, enum ctf_role role)
 {
     uint8_t bits = counter_bits(sc->packet_context, role);
     return !bits && sc->is_ctf2 && has_role(sc->packet_context, role) ? 64 : bits;
 }
 
-/* Must something in it be read element by element, or byte by byte? */
+/* Returns whether it contains something to be read element by element, or byte by byte. */
 static bool has_loop(const struct ctf_type *t, int32_t clock)
 {
     if (!t)
@@ -406,7 +410,7 @@ uint64_t ctf_type_slots(const struct ctf_type *t)
     }
 }
 
-/* Does a length or a tag in it refer to one of the slots? */
+/* Returns whether a length or a tag in it refers to one of the slots. */
 static bool refers_to(const struct ctf_type *t, uint64_t slots)
 {
     if (!t)
@@ -455,7 +459,7 @@ struct ctf_stream_plan *ctf_stream_plan_compile(
     p->discarded_bits = loss_bits(sc, CTF_ROLE_DISCARDED);
     p->begin_bits = counter_bits(sc->packet_context, CTF_ROLE_BEGIN);
     p->end_bits = counter_bits(sc->packet_context, CTF_ROLE_END);
-    if (sc->is_ctf2) { /* a packet's clock begins at 0: its times are whole */
+    if (sc->is_ctf2) { /* CTF 2: a packet's clock begins at 0, so its times are complete */
         p->begin_bits = p->begin_bits ? 64 : 0;
         p->end_bits = p->end_bits ? 64 : 0;
     }
@@ -468,8 +472,8 @@ struct ctf_stream_plan *ctf_stream_plan_compile(
 
 /* ---- classes ---- */
 
-/* Distance between scopes when it does not depend on where the header ended: all starts are then multiples of the first
- * scope's alignment. */
+/* Computes the size of scopes if it does not depend on the end of the header: all starts are then multiples of the
+ * first scope's alignment. */
 static bool fixed_size(const struct ctf_type *const *scopes, uint32_t *align, uint64_t *pre, uint64_t *size)
 {
     uint64_t at = 0;
@@ -514,8 +518,8 @@ static struct ctf_entry entry_of(const struct ctf_event_class *ec, int32_t clock
     if (!fixed_size(scopes, &align, &pre, &size) || pre % 8 || size % 8 || align > 64 || pre / 8 > UINT16_MAX ||
         size / 8 >= CTF_ENTRY_PROGRAM)
         return e;
-    /* A scope whose alignment is below a byte starts where the header ends, which is a byte's start for the headers
-     * that use the table. */
+    /* A scope with an alignment below a byte starts at the header's end, which is a byte boundary for the headers that
+     * use the table. */
     e.align = ctf_byte_mask(align);
     e.pre = (uint16_t)(pre / 8);
     e.size = (uint32_t)(size / 8);
@@ -570,8 +574,7 @@ static void table_set(struct arena *a, struct ctf_stream_plan *p, uint64_t id, s
 const struct ctf_layout *ctf_layout_compile(
     struct arena *a, const struct ctf_stream_class *sc, const struct ctf_event_class *ec)
 {
-    /* The plan belongs to the stream class but only this file writes it, and only while the schema is made by one
-     * thread. */
+    /* Plan of the stream class; only this file writes it, and only while one thread makes the schema. */
     struct ctf_stream_class *owner = (struct ctf_stream_class *)sc;
     if (!owner->plan)
         owner->plan = ctf_stream_plan_compile(a, sc, ec->scope[CTF_PACKET_HEADER]);

@@ -39,7 +39,7 @@ static bool detect_simple(struct ctf_stream_plan *p, const struct ctf_type *h)
     }
     p->header_bytes = (uint8_t)(at / 8);
     p->kind = CTF_HEADER_SIMPLE;
-    return at > 0; /* events without any bit are left to the slow path, which sees that nothing moves */
+    return at > 0; /* events without bits take the slow path, which detects that the position does not advance */
 }
 
 static bool is_plain(const struct ctf_type *t, int64_t bits, uint32_t align, bool big_endian)
@@ -49,8 +49,8 @@ static bool is_plain(const struct ctf_type *t, int64_t bits, uint32_t align, boo
         b->align_bits >= align && b->align_bits <= 64 && b->big_endian == big_endian;
 }
 
-/* struct { <n bits> id; variant <id> { struct { time } short; struct { 32 bits id; 64 bits time } long; } } as LTTng
- * writes it. */
+/* Detects the header as LTTng writes it: struct { <n bits> id; variant <id> { struct { time } short; struct { 32 bits
+ * id; 64 bits time } long; } }. */
 static bool detect_lttng(struct ctf_stream_plan *p, const struct ctf_type *h, int64_t id_bits, int64_t time_bits)
 {
     if (h->n != 2 || h->u.fields[0].type->roles != 1u << CTF_ROLE_ID || h->u.fields[1].type->kind != CTF_VARIANT)

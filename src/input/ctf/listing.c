@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The directories in a directory. A week of archives has thousands in one, most of them known: they are looked up by
- * name, and only those that are new are sorted. */
+/* Subdirectories of a directory. A week of archives has thousands, most of them known: these are looked up by name, and
+ * only new ones are sorted. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a time lies in a counted stream: at which packet, and at which mark of it. */
+/* Position of a time in a counted stream: its packet, and the mark in the packet. */
 #include "ctf/merge.h"
 
 #include "base/search.h"
@@ -35,7 +35,7 @@ bool ctf_merge_to_mark(struct cursor *c, int64_t time, uint64_t *before)
         return false;
     const struct ctf_mark *mark = &c->stream->marks[p->mark + marks - 1];
     c->d.pos = mark->pos_bits;
-    c->d.run.order = 0; /* of the event before, which is not known here */
+    c->d.run.order = 0; /* byte order of the previous event: unknown here */
     c->d.cycles = mark->cycles;
     c->d.last = INT64_MIN;
     *before = mark->before;

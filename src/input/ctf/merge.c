@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events of many streams in one order: a tournament of losers over stream cursors, each of which decodes ahead in
+/* Events of many streams in one order: a tournament of losers over stream cursors. Each cursor decodes ahead in
  * batches. */
 #include <stdlib.h>
 
@@ -50,13 +50,13 @@ static bool outside(const struct ctf_merge *m, const struct cursor *c, const str
     return m->window.end != INT64_MAX && !p->n_losses && ctf_merge_corrected(c->source, p->begin) > m->window.end;
 }
 
-/* Is it known that times ascend, and where packets and marks begin? Who counts them does not ask. */
+/* Returns whether times are known to ascend, with known places of packets and marks. False while the cursor counts. */
 static bool in_order(const struct cursor *c)
 {
     return !c->count && atomic_load_explicit(&c->trace->counted, memory_order_acquire) && !c->stream->disorder;
 }
 
-/* The cursor leaves its packet, whose events may still be looked at. */
+/* Leaves the cursor's packet, whose returned events are still in use. */
 static void leave_window(struct ctf_merge *m, struct cursor *c)
 {
     if (c->window.data && c->gave)
@@ -125,7 +125,7 @@ static size_t give_losses(struct cursor *c, struct ctf_event *out, size_t max)
     return n;
 }
 
-/* Up to `max` items of one packet into `out`; 0 at the track's end. */
+/* Reads up to `max` items of one packet into `out`; 0 at the track's end. */
 static size_t fill(struct ctf_merge *m, struct cursor *c, struct ctf_event *out, size_t max)
 {
     for (;;) {
@@ -175,7 +175,7 @@ merge_key ctf_merge_refill(struct ctf_merge *m, struct cursor *c)
     if (n == 0)
         return KEY_NONE;
     h->next_ts = c->batch[n > 1].ts;
-    /* What the next batch will read: streams take turns, which the hardware's prefetching does not follow. */
+    /* Prefetches data of the next batch: streams alternate, which the hardware prefetcher does not follow. */
     const uint8_t *next = c->d.data + (c->d.pos >> 3);
     for (size_t i = 0; i < 16; i++)
         __builtin_prefetch(next + 64 * i);
@@ -184,7 +184,8 @@ merge_key ctf_merge_refill(struct ctf_merge *m, struct cursor *c)
 
 /* ---- tournament ---- */
 
-/* Plays a cursor's new key up to the root and returns the winner's. No branches on keys: they cannot be predicted. */
+/* Plays a cursor's new key up to the root and returns the winner's key. Has no branches on keys: they cannot be
+ * predicted. */
 static inline merge_key replay(struct ctf_merge *m, uint32_t leaf, merge_key key)
 {
     merge_key *nodes = m->nodes;
@@ -198,7 +199,7 @@ static inline merge_key replay(struct ctf_merge *m, uint32_t leaf, merge_key key
     return key;
 }
 
-/* The best of those that lost against the winner: up to there the winner goes on. */
+/* Returns the best key that lost against the winner: the winner continues up to it. */
 static merge_key runner_up(const struct ctf_merge *m, uint32_t leaf)
 {
     merge_key best = KEY_NONE;
@@ -226,7 +227,7 @@ static void start(struct ctf_merge *m)
     m->started = true;
 }
 
-/* Copies the winner's events that come before all others'. Returns how many. */
+/* Copies the winner's events that precede all others'. Returns how many. */
 static size_t take_run(struct merge_head *h, merge_key limit, struct ctf_event *out, size_t max)
 {
     const struct ctf_event *ev = h->at, *end = h->end;
@@ -235,8 +236,8 @@ static size_t take_run(struct merge_head *h, merge_key limit, struct ctf_event *
         n = n < max ? n : max;
         memcpy(out, ev, n * sizeof *out);
     } else {
-        /* Before the limit's time, or at it when this stream ranks first: one comparison per event. The first is known
-         * to be next. */
+        /* Time bound: the limit's time, inclusive if this stream ranks first. So each event costs one comparison; the
+         * first is known to be next. */
         int64_t before = (int64_t)((uint64_t)(limit >> 64) ^ (uint64_t)1 << 63);
         if (h->tie < (uint64_t)limit && before < INT64_MAX)
             before++;
@@ -252,7 +253,7 @@ static size_t take_run(struct merge_head *h, merge_key limit, struct ctf_event *
     return n;
 }
 
-/* Nothing to compare with: straight into the caller's array, after what is left in the batch. */
+/* Copies the rest of the batch, then decodes directly into the caller's array, because no other cursor competes. */
 static size_t take_alone(struct ctf_merge *m, struct cursor *c, struct ctf_event *out, size_t max)
 {
     size_t n = c->head->at < c->head->end ? take_run(c->head, KEY_NONE, out, max) : 0, k;
@@ -261,7 +262,7 @@ static size_t take_alone(struct ctf_merge *m, struct cursor *c, struct ctf_event
     return n;
 }
 
-/* All has been read: the trace knows what it holds. */
+/* Stores the counts in the trace, after all was read. */
 static void end_count(struct ctf_merge *m)
 {
     const struct ctf_trace *t = m->sources[0].trace;
@@ -287,7 +288,7 @@ static size_t next(struct ctf_merge *m, struct ctf_event *out, size_t max)
     while (n < max && winner < stop) {
         uint32_t leaf = cursor_of(winner);
         struct merge_head *h = &m->heads[leaf];
-        if (leaf == before) { /* it won twice: it may win for long */
+        if (leaf == before) { /* second win in a row: many may follow */
             merge_key limit = runner_up(m, leaf);
             limit = limit < stop ? limit : stop;
             n += limit == KEY_NONE ? take_alone(m, &m->cursors[leaf], out + n, max - n)
@@ -318,7 +319,7 @@ size_t ctf_merge_next(struct ctf_merge *m, struct ctf_event *out, size_t max)
     size_t n = m->lost ? 0 : next(m, out, max);
     if (m->growth)
         ctf_merge_note_late(m, out, n);
-    if (m->lost) /* events are missing: those of the other streams would come too early */
+    if (m->lost) /* events are missing: later ones of other streams would come too early */
         return 0;
     if (n == 0 && max && m->counts)
         end_count(m);
@@ -337,7 +338,7 @@ int ctf_merge_intact(const struct ctf_merge *m, struct err *e)
 
 /* ---- life ---- */
 
-enum { MANY_CURSORS = 4096 }; /* so many decode less ahead: their batches are the memory that a merge takes */
+enum { MANY_CURSORS = 4096 }; /* cursors from which on less is decoded ahead: batches are most of a merge's memory */
 
 static size_t stream_count(const struct ctf_merge *m, size_t source)
 {
@@ -356,7 +357,7 @@ static int by_trace(const struct ctf_trace *a, const struct ctf_trace *b)
     return !p != !q ? (p ? -1 : 1) : p ? strcmp(p, q) : 0;
 }
 
-/* Rank of each source at equal times, as babeltrace2 orders traces; equal ones stay as given. */
+/* Computes the rank of each source at equal times, as babeltrace2 orders traces; equal ones keep the given order. */
 void ctf_merge_rank_sources(const struct ctf_merge *m, size_t *order)
 {
     for (size_t i = 0; i < m->n_sources; i++)
@@ -392,7 +393,7 @@ void ctf_merge_place_end(const struct ctf_merge *m, struct cursor *c)
     if (m->window.end == INT64_MAX || !s->begins_ascend)
         return;
     c->end_packet = search_first(i, 0, n, ctf_merge_corrected(c->source, s->packets.v[i].begin) > m->window.end);
-    c->end_packet += c->end_packet < n; /* what it lost may begin before it */
+    c->end_packet += c->end_packet < n; /* losses before it may begin earlier */
 }
 
 void ctf_merge_place(const struct ctf_merge *m, struct cursor *c)
@@ -503,7 +504,7 @@ int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window 
     return 0;
 }
 
-/* Packets are counted from their begin, so no cursor goes to a mark. */
+/* Enables counting. Packets are counted from their begin, so no cursor goes to a mark. */
 void ctf_merge_count(struct ctf_merge *m)
 {
     if (m->growth || m->n_sources != 1 || m->sources[0].map || m->only_stream >= 0 || m->started || m->counts)

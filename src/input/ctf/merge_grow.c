@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A merge of traces that grow: what it takes over when more has come, and how far it may go. */
+/* Merge of growing traces: adds arrived data, and limits how far it may go. */
 #include <stdlib.h>
 
 #include "base/order.h"
@@ -33,14 +33,14 @@ void ctf_merge_growth_free(struct ctf_merge *m)
     free(g);
 }
 
-/* ---- what moved ---- */
+/* ---- moved data ---- */
 
 static const struct ctf_stream *stream_of(const struct ctf_merge *m, const struct merge_stream *s)
 {
     return &m->sources[s->source].trace->streams.v[s->stream];
 }
 
-/* Losses corrected, as often as there are more. */
+/* Corrects the times of new losses. */
 static void correct_losses(struct ctf_merge *m, struct merge_stream *ms)
 {
     const struct ctf_source *source = &m->sources[ms->source];
@@ -56,7 +56,7 @@ static void correct_losses(struct ctf_merge *m, struct merge_stream *ms)
     ms->n_losses = s->losses.n;
 }
 
-/* Packets that all cursors of a fed stream have passed go. */
+/* Frees packets of fed streams that all cursors have passed. */
 static void let_go(struct ctf_merge *m)
 {
     struct merge_growth *g = m->growth;
@@ -82,7 +82,8 @@ static void let_go(struct ctf_merge *m)
     }
 }
 
-/* What streams hold may lie elsewhere now: the cursor's packet, and the losses among what it has decoded. */
+/* Updates pointers into the stream's arrays, which may have moved: the cursor's packet, and losses among its decoded
+ * events. */
 static void point_again(struct ctf_merge *m, struct cursor *c)
 {
     const struct merge_stream *ms = &m->growth->streams.v[c->d.stream];
@@ -102,7 +103,7 @@ static void point_again(struct ctf_merge *m, struct cursor *c)
     c->loss_base = base;
 }
 
-/* ---- room for more ---- */
+/* ---- allocation ---- */
 
 static void make_room(struct ctf_merge *m, size_t n)
 {
@@ -155,7 +156,7 @@ static void add_cursor(struct ctf_merge *m, uint32_t number, uint32_t track)
     ctf_merge_place(m, c);
 }
 
-/* Streams and tracks that are new. */
+/* Adds new streams and tracks. */
 static void add_new(struct ctf_merge *m)
 {
     struct merge_growth *g = m->growth;
@@ -172,7 +173,7 @@ static void add_new(struct ctf_merge *m)
 /* ---- order ---- */
 
 struct ranked {
-    size_t source; /* its rank */
+    size_t source; /* rank of the source */
     const struct ctf_stream *stream;
     uint32_t number;
 };
@@ -183,7 +184,7 @@ static int by_rank(const void *a, const void *b)
     return p->source != q->source ? order_of(p->source, q->source) : ctf_stream_order(p->stream, q->stream);
 }
 
-/* Streams that come later take their places among those that are there. */
+/* Ranks all streams; new ones come between existing ones. */
 static void rank_streams(struct ctf_merge *m)
 {
     struct merge_growth *g = m->growth;
@@ -210,7 +211,7 @@ static void rank_streams(struct ctf_merge *m)
     free(of);
 }
 
-/* Nothing at or after the least time that a source may still bring something at. */
+/* Limits the merge to times before the least one at which a source may still bring something. */
 static void set_stop(struct ctf_merge *m)
 {
     struct merge_growth *g = m->growth;
@@ -259,7 +260,7 @@ void ctf_merge_grow(struct ctf_merge *m)
         make_room(m, 1);
 }
 
-/* ---- what is told ---- */
+/* ---- reporting ---- */
 
 void ctf_merge_note_late(struct ctf_merge *m, const struct ctf_event *ev, size_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The metadata file of one trace: packets, blocks of its own (env, clocks, uuid), and the schema that it shares. */
+/* Metadata file of one trace: packets, own blocks (env, clocks, uuid), and the shared schema. */
 #include "ctf/metadata.h"
 
 #include <stdarg.h>
@@ -17,7 +17,7 @@ struct reader {
     struct ctf_metadata *out;
     VEC(struct ctf_problem) warnings;
     size_t n_dropped;
-    bool dropped_harm; /* of those dropped, one told of something that is not read */
+    bool dropped_harm; /* a dropped warning was about unread data */
     bool cut;
     bool has_packet_uuid;
     uint8_t packet_uuid[16];
@@ -35,7 +35,7 @@ static void add_warning(struct reader *r, bool harmless, const char *fmt, va_lis
     vec_push(&r->warnings, ((struct ctf_problem){arena_strdup(&r->out->arena, text), 1, harmless}));
 }
 
-/* Something is not read. */
+/* Warns of something that is not read. */
 static void warn(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void warn(struct reader *r, const char *fmt, ...)
 {
@@ -45,7 +45,7 @@ static void warn(struct reader *r, const char *fmt, ...)
     va_end(ap);
 }
 
-/* All events are read the same. */
+/* Notes an oddity; all events are read the same. */
 static void remark(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void remark(struct reader *r, const char *fmt, ...)
 {
@@ -64,7 +64,7 @@ static uint32_t load32(const uint8_t *p, bool big)
     return big ? __builtin_bswap32(v) : v;
 }
 
-/* 0 none, 1 little endian, 2 big endian */
+/* Returns 0 none, 1 little endian, 2 big endian. */
 static int packet_order(const uint8_t *p, size_t n)
 {
     if (n < 4)
@@ -77,7 +77,7 @@ struct metadata_packet {
     size_t text_bytes, packet_bytes;
 };
 
-/* Checks the header of the packet at `at`. What its sizes promise may lie beyond the end: the caller looks. */
+/* Checks the header of the packet at `at`. Its sizes may reach beyond the end: the caller checks. */
 static int read_packet(struct reader *r, const uint8_t *data, size_t at, struct metadata_packet *out, struct err *e)
 {
     const uint8_t *p = data + at;
@@ -101,7 +101,7 @@ static int read_packet(struct reader *r, const uint8_t *data, size_t at, struct 
     return 0;
 }
 
-/* The texts of all packets, one after the other; free() it. A damaged or cut tail ends it with a warning. */
+/* Joins the texts of all packets; free() it. A damaged or cut tail ends the text with a warning. */
 static int join_packets(struct reader *r, const uint8_t *data, size_t n, char **out, size_t *out_n, struct err *e)
 {
     char *text = mem_alloc(n + 1);
@@ -145,7 +145,7 @@ static int join_packets(struct reader *r, const uint8_t *data, size_t n, char **
 typedef void on_attribute(
     struct reader *r, struct tsdl_lexer *l, void *arg, const struct tsdl_token *name, const struct tsdl_value *v);
 
-/* The attributes of a block that is the trace's own. */
+/* Reads the attributes of a block that belongs to the trace only. */
 static void read_block(struct reader *r, struct tsdl_lexer *l, on_attribute *attribute, void *arg)
 {
     tsdl_next(l);
@@ -225,7 +225,7 @@ static void on_clock(
     }
 }
 
-/* Moves whole seconds from the offset in cycles to the one in seconds. */
+/* Moves whole seconds from the offset in cycles to the offset in seconds. */
 static void balance_offset(struct tsdl_lexer *l, const char *at, struct clock_block *b)
 {
     __int128 freq = b->c.freq, seconds = b->offset / freq, cycles = b->offset % freq;
@@ -261,7 +261,7 @@ static void read_clock(struct reader *r, struct tsdl_lexer *l, clock_list *clock
     vec_push(clocks, b.c);
 }
 
-/* env and clock blocks, and the trace's uuid. */
+/* Reads env and clock blocks, and the trace's uuid. */
 static int read_own(struct reader *r, const char *text, const struct tsdl_scan *scan, struct err *e)
 {
     struct ctf_metadata *out = r->out;
@@ -271,7 +271,7 @@ static int read_own(struct reader *r, const char *text, const struct tsdl_scan *
     struct tsdl_lexer l = {0};
     for (size_t i = 0; i < scan->own.n && !l.failed; i++) {
         tsdl_lexer_init(&l, text, scan->own.v[i].begin, scan->own.v[i].end, &first);
-        l.lenient = true; /* these values say nothing of how events lie */
+        l.lenient = true; /* these values do not affect the layout of events */
         if (tsdl_is(&l.t, "env"))
             read_block(r, &l, on_env, &env);
         else
@@ -302,7 +302,7 @@ static int read_own(struct reader *r, const char *text, const struct tsdl_scan *
     return 0;
 }
 
-/* The same of CTF 2. */
+/* Reads the own part of CTF 2 metadata. */
 static int read_own_ctf2(struct reader *r, const char *text, size_t n, const struct tsdl_scan *scan, struct err *e)
 {
     struct ctf_metadata *out = r->out;
@@ -326,7 +326,7 @@ static int read_own_ctf2(struct reader *r, const char *text, size_t n, const str
     return code;
 }
 
-/* ---- what belongs to schema and trace ---- */
+/* ---- clocks and warnings of the schema ---- */
 
 static void find_clocks(struct reader *r)
 {
@@ -338,7 +338,7 @@ static void find_clocks(struct reader *r)
         out->clock_of[i] = -1;
         if (*name == '\0' && out->n_clocks == 0 && !s->is_ctf2)
             out->clocks[out->n_clocks++] = (struct ctf_clock){
-                .name = "default", .id = "default", .freq = 1000000000}; /* read_own left room for it */
+                .name = "default", .id = "default", .freq = 1000000000}; /* fits in the room reserved by read_own */
         if (*name == '\0' && !s->is_ctf2) {
             out->clock_of[i] = 0;
             if (out->n_clocks > 1)
@@ -389,7 +389,7 @@ static void take_warnings(struct reader *r)
     memcpy(out->warnings, r->warnings.v, r->warnings.n * sizeof *r->warnings.v);
 }
 
-/* *cut: the text ends within a statement or a fragment. */
+/* Parses the text. *cut: it ends within a statement or a fragment. */
 static int parse_once(
     struct reader *r, const char *text, size_t n, bool is_ctf2, struct ctf_schemas *schemas, bool *cut, struct err *e)
 {
@@ -426,7 +426,7 @@ static int parse_once(
     return code;
 }
 
-/* Forgets what was read of the text. */
+/* Drops the results of the text. */
 static void begin_again(struct reader *r, struct ctf_schemas *schemas, size_t warnings)
 {
     ctf_schemas_put(schemas, r->out->schema);
@@ -437,7 +437,7 @@ static void begin_again(struct reader *r, struct ctf_schemas *schemas, size_t wa
 static int parse_text(struct reader *r, const char *text, size_t n, struct ctf_schemas *schemas, struct err *e)
 {
     while (n > 0 && text[n - 1] == '\0')
-        n--; /* a file that was made longer before it was written */
+        n--; /* file extended before it was written */
     if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
         text += 3;
         n -= 3;
@@ -455,7 +455,7 @@ static int parse_text(struct reader *r, const char *text, size_t n, struct ctf_s
     remark(r, "line %zu: double quotes within a label of an enumeration have no backslash; read as if they had", line);
     if (parse_once(r, mended, mended_n, false, schemas, &cut, &ignored) == 0) {
         code = 0;
-    } else if (code == 0) { /* it was but cut */
+    } else if (code == 0) { /* the original text is only cut */
         begin_again(r, schemas, warnings);
         code = parse_once(r, text, n, false, schemas, &cut, e);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One offset for traces that share a clock. */
+/* Common offset for traces that share a clock. */
 #include <stdlib.h>
 
 #include "ctf/clock.h"
@@ -16,7 +16,7 @@ static int64_t limited(__int128 ns)
     return ns < CTF_TIME_MIN ? CTF_TIME_MIN : ns > CTF_TIME_MAX ? CTF_TIME_MAX : (int64_t)ns;
 }
 
-/* Between two offsets of one clock: times move by no less than `least`, no more than `most`; the same but for a clock
+/* Shift between two offsets of one clock: times move by at least `least`, at most `most`. They differ only for clocks
  * whose cycles are no whole ns. */
 struct move {
     __int128 least, most;
@@ -48,7 +48,7 @@ static void move_stream(struct ctf_trace *t, struct ctf_stream *s, const struct 
     ctf_stream_settle(s);
 }
 
-/* By how much the times of each piece move, by stream class. */
+/* Returns the shift of each piece's times, for a stream class. */
 static struct move *moves_of(const struct ctf_trace *t, const struct ctf_stream_class *sc, const struct ctf_clock *as)
 {
     struct move *moves = mem_zalloc((t->pieces.n + 1) * sizeof *moves);
@@ -82,7 +82,7 @@ static void move_absences(struct ctf_trace *t, __int128 by)
     }
 }
 
-/* By how much a clock of the trace moves, the most of all pieces. */
+/* Returns the shift of the trace's clock: the greatest of all pieces. */
 static __int128 distance(const struct ctf_trace *t, const struct ctf_clock *as)
 {
     struct ctf_clock_rate from, to;
@@ -122,7 +122,7 @@ int64_t ctf_trace_take_offset(struct ctf_trace *t, const struct ctf_trace *as)
     __int128 by = distance(t, clocks);
     if (!by)
         return 0;
-    move_streams(t, clocks); /* by what the clocks say still */
+    move_streams(t, clocks); /* the clocks still have their old offsets */
     move_absences(t, by);
     set_offset(t, clocks);
     atomic_store_explicit(&t->counted, false, memory_order_release);

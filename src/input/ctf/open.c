@@ -18,7 +18,7 @@ static const struct ctf_known_text *text_of(const struct ctf_known *k)
     return k && k->filled ? k->text : NULL;
 }
 
-/* The metadata of a directory: the file's, or what is known of it. *text is to be freed. */
+/* Reads the metadata of a directory, from the file or from the catalogue entry. *text: free(). */
 static int read_metadata(const char *path, const struct ctf_known_text *known, char **text, size_t *n, struct err *e)
 {
     if (!known)
@@ -57,7 +57,7 @@ int ctf_trace_add_piece(struct ctf_trace *t, const char *dir, struct ctf_known *
     int rc = read_metadata(path, text_of(known), &text, &n, e);
     if (rc)
         return rc;
-    /* Archives have the same metadata again and again. */
+    /* Consecutive archives often have the same metadata. */
     piece.borrowed = t->pieces.n && t->text && n == t->text_n && !memcmp(text, t->text, n);
     if (piece.borrowed)
         piece.md = t->pieces.v[t->pieces.n - 1].md;
@@ -99,7 +99,7 @@ static void add_file(struct ctf_trace *t, uint32_t piece, const char *name)
         return;
     }
     if (!S_ISREG(st.st_mode)) {
-        if (!S_ISDIR(st.st_mode)) /* `index` is one */
+        if (!S_ISDIR(st.st_mode)) /* directories, such as `index`, are normal */
             ctf_problem_add(&t->problems, "%s: is %s, not a file; ignored", f.path, file_odd_kind(f.path));
         return;
     }
@@ -157,7 +157,7 @@ void ctf_trace_plan(struct ctf_trace *t)
     ctf_pieces_declare(t, 0);
 }
 
-/* The metadata that declare most are used for all pieces: tracers only ever add to them. */
+/* Chooses the metadata with the most declarations for all pieces: tracers only ever add to them. */
 static void choose_schema(struct ctf_trace *t)
 {
     for (size_t i = 1; i < t->pieces.n; i++)
@@ -199,7 +199,7 @@ static int find_packets(struct ctf_trace *t, size_t first_file, struct err *e)
 {
     int rc = 0;
     if (t->schema->packet_header && !t->packet_header)
-        return 0; /* which is told once */
+        return 0; /* reported once */
     for (size_t i = first_file; i < t->files.n && !rc; i++) {
         rc = ctf_packets_find(t, (uint32_t)i, e);
         if (!rc && t->finder)
@@ -208,7 +208,8 @@ static int find_packets(struct ctf_trace *t, size_t first_file, struct err *e)
     return rc;
 }
 
-/* The files of a piece and their packets. What is odd about it is to be told each time that it is opened. */
+/* Finds the files of a piece and their packets. A piece with oddities is not stored in the catalogue: they must be
+ * reported at each opening. */
 static int find_piece(struct ctf_trace *t, uint32_t i, struct err *e)
 {
     struct ctf_known *known = t->growing ? NULL : t->pieces.v[i].known;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds packets, by LTTng's index files, else by the packets' own heads, and the streams they are of. */
+/* Finds packets, by LTTng's index files, else by the packets' own heads, and assigns them to streams. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 
 struct packet_head {
     const struct ctf_stream_plan *plan;
-    uint64_t instance_id, packet_bits, content_bits; /* content_bits <= packet_bits; both cut to the file */
+    uint64_t instance_id, packet_bits, content_bits; /* content_bits <= packet_bits; both limited to the file */
     bool has_instance, cut, unclosed, last;          /* last: no size given, the packet is the rest of the file */
     bool uuid_differs;
-    enum ctf_stop why; /* of HEAD_BAD */
+    enum ctf_stop why; /* reason for HEAD_BAD */
     struct ctf_decoder d;
 };
 
@@ -39,7 +39,7 @@ static const struct ctf_stream_plan *plan_of(const struct ctf_trace *t, const st
     return sc ? t->plans[sc - s->streams] : NULL;
 }
 
-/* Sizes as given, completed by each other, and cut to what the file has. */
+/* Sets sizes as given, completes each by the other, and limits them to the file. */
 static enum head_error head_sizes(struct packet_head *h, uint64_t room_bits)
 {
     const struct ctf_run *r = &h->d.run;
@@ -71,18 +71,18 @@ static enum head_error head_sizes(struct packet_head *h, uint64_t room_bits)
     return h->content_bits < h->d.pos ? HEAD_SIZE : HEAD_OK;
 }
 
-/* More bytes mend only what does not fit. */
+/* Returns the error of a head; only for HEAD_CUT can more bytes help. */
 static enum head_error head_failed(struct packet_head *h, enum ctf_stop why)
 {
     h->why = why;
     return why == CTF_STOP_CUT ? HEAD_CUT : why == CTF_STOP_UNREADABLE ? HEAD_UNREADABLE : HEAD_BAD;
 }
 
-/* What events refer to in their packet's head is looked up for each of them: where that means reading a list element by
- * element, the list must be short, or a file of a few MB takes hours. */
+/* Maximum size of a head with lists. Fields of the packet's head that events refer to are looked up for each event. If
+ * that means reading a list element by element, the list must be short: else a file of a few MB takes hours. */
 enum { LONG_HEAD_BYTES = 512 };
 
-/* `most`: bytes that header and context may take. */
+/* Reads a head. `most`: maximum of bytes that header and context may take. */
 static enum head_error head_read_within(
     const struct ctf_trace *t, const struct ctf_file *f, uint64_t offset, uint64_t most, struct packet_head *h)
 {
@@ -121,7 +121,7 @@ static enum head_error head_read(
 
 /* ---- streams ---- */
 
-/* What tells streams of a class apart: the instance id, else the CPU, else the file's name. */
+/* Criterion that separates streams of a class: the instance id, else the CPU, else the file's name. */
 enum told_by { BY_INSTANCE, BY_CPU, BY_NAME };
 
 static enum told_by told_by(const struct ctf_stream_key *k)
@@ -170,7 +170,7 @@ static size_t find_stream(struct ctf_trace *t, const struct ctf_file *f, const s
     while (at = map_put(&t->stream_by, key, &fresh), !fresh) {
         if (is_stream(&t->streams.v[*at - 1], f, k))
             return *at - 1;
-        key++; /* another one has this hash */
+        key++; /* hash collision */
     }
     *at = t->streams.n + 1;
     struct ctf_stream s = {.plan = k->plan,
@@ -190,7 +190,7 @@ static size_t find_stream(struct ctf_trace *t, const struct ctf_file *f, const s
     return t->streams.n - 1;
 }
 
-/* Remembers how the stream was before the file. */
+/* Stores the stream's state before the file. */
 static void touch(struct ctf_trace *t, size_t stream)
 {
     const struct ctf_stream *s = &t->streams.v[stream];
@@ -218,7 +218,7 @@ static void set_times(struct ctf_trace *t, const struct ctf_file *f, const struc
     uint64_t begin, uint64_t end)
 {
     struct ctf_clock_rate rate = ctf_trace_rate(t, f->piece, s->plan->sc);
-    bool fits; /* who reads the events tells when it does not */
+    bool fits; /* misfits are reported by readers of the events */
     p->begin = ctf_clock_ns(&rate, begin, &fits);
     p->end = ctf_clock_ns(&rate, end, &fits);
     p->flags |= CTF_PACKET_TIMED;
@@ -231,13 +231,12 @@ static void set_times(struct ctf_trace *t, const struct ctf_file *f, const struc
     }
 }
 
-/* The clock behind a packet: all its fields that are mapped to the clock carry it on. */
+/* Returns the clock after a packet: all its fields mapped to the clock advance it. */
 static uint64_t clock_behind(const struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p)
 {
     struct ctf_event ev[64];
     struct ctf_decoder *d = mem_zalloc(sizeof *d);
-    if (ctf_packet_open(
-            t, s, p, t->files.v[p->file].map.data + p->offset, d)) /* the file is mapped while it is scanned */
+    if (ctf_packet_open(t, s, p, t->files.v[p->file].map.data + p->offset, d)) /* the file is mapped during the scan */
         while (ctf_decode(d, ev, 64))
             ;
     uint64_t cycles = d->cycles;
@@ -245,8 +244,8 @@ static uint64_t clock_behind(const struct ctf_trace *t, const struct ctf_stream 
     return cycles;
 }
 
-/* Where a begin time is the low bits of the clock, the rest is known from the packet before: the events between must be
- * read. */
+/* Sets the packet's times. If a begin time has only the low bits of the clock, the rest comes from the packet before:
+ * the events between must be read. */
 static void time_packet(struct ctf_trace *t, const struct ctf_file *f, struct ctf_stream *s, struct ctf_packet *p,
     const struct packet_head *h)
 {
@@ -309,14 +308,13 @@ static const char *const head_texts[] = {
     [HEAD_BAD] = "the packet's header or context cannot be read",
 };
 
-/* The table of packets may take as much memory as the file has bytes, and this much in any case: beyond, packets are
- * smaller than their own entry, which no tracer writes. */
+/* Limit of the table of packets, unless the file is larger: above it, packets would be smaller than their own entries,
+ * which no tracer writes. */
 enum { TABLE_BYTES = 1 << 30 };
-/* After damage a head is believed up to here: looking for one costs so much per page at most. */
+/* Maximum size of a head after damage: it limits the cost of the search per page. */
 enum { FOUND_HEAD_BYTES = 4096 };
 
-/* Tracers write packets in whole pages: after a damaged head the next page that starts with a good one is where reading
- * goes on. */
+/* Continues after a damaged head at the next page that starts with a good one: tracers write packets in whole pages. */
 static bool resync(const struct ctf_trace *t, const struct ctf_file *f, uint64_t *offset, struct packet_head *h)
 {
     if (!t->packet_header)
@@ -331,7 +329,7 @@ static bool resync(const struct ctf_trace *t, const struct ctf_file *f, uint64_t
     return false;
 }
 
-/* While a trace grows: is what lies at the end of the file the beginning of something that is still being written? */
+/* Returns whether, in a growing trace, the end of the file is the beginning of a packet that is still being written. */
 static bool not_yet(const struct ctf_trace *t, const struct ctf_file *f, uint64_t offset, enum head_error he,
     const struct packet_head *h)
 {
@@ -447,7 +445,7 @@ bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct 
     return false;
 }
 
-/* Does the head of a packet say what its index entry says? */
+/* Returns whether the head of a packet agrees with its index entry. */
 static bool agrees(
     const struct ctf_trace *t, const struct ctf_file *f, const struct ctf_index_entry *e, struct packet_head *h)
 {
@@ -471,7 +469,7 @@ static bool load_index(const struct ctf_trace *t, const struct ctf_file *f, stru
     return ok;
 }
 
-/* True when the index gave all packets of the file. */
+/* Reads packets from the index; true if it has all packets of the file. */
 static bool by_index(struct ctf_trace *t, uint32_t file)
 {
     const struct ctf_file *f = &t->files.v[file];
@@ -518,7 +516,10 @@ void ctf_packets_feed(struct ctf_trace *t, uint32_t file, const uint8_t *data, s
     f->size = before + n;
 }
 
-enum { COPIED_BYTES = 1 << 16 }; /* files up to this are read faster than mapped for a look */
+enum {
+    COPIED_BYTES = 1 << 16
+}; /* maximum size of files that are read rather than mapped for the scan: that is
+                                  * faster */
 
 int ctf_packets_find(struct ctf_trace *t, uint32_t file, struct err *e)
 {
@@ -528,13 +529,13 @@ int ctf_packets_find(struct ctf_trace *t, uint32_t file, struct err *e)
     f->kept = file_map_room();
     int rc = f->kept || f->size > COPIED_BYTES ? file_map_open(f->path, &f->map, &why)
                                                : file_map_copy(f->path, 0, f->size, &f->map, &why);
-    if (rc == ERR_NOMEM || rc == ERR_LIMIT) /* without it the trace would look as if it had less */
+    if (rc == ERR_NOMEM || rc == ERR_LIMIT) /* an error, since the trace would silently lack data */
         return err_set(e, rc, "%s", why.text);
     if (rc) {
         ctf_problem_add(&t->problems, "%s", why.text);
         return 0;
     }
-    if (t->growing && f->map.size > f->size) /* what came since may need metadata that were not read */
+    if (t->growing && f->map.size > f->size) /* later data may need metadata that were not read yet */
         f->map.size = (size_t)f->size;
     if (f->map.size && f->scanned == 0 && by_index(t, file))
         f->scanned = f->map.size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of packets once all of a trace are found: their order, copies, times that tracers write wrong, what was
- * lost between them, and the CPU of each stream. */
+/* Completes the packets once all packets of a trace are found: their order, copies, corrected times, losses between
+ * them, and the CPU of each stream. */
 #include <stdlib.h>
 
 #include "base/order.h"
@@ -21,7 +21,7 @@ int ctf_packet_by_time(const void *a, const void *b)
 static bool same_bytes(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q)
 {
     struct file_map windows[2] = {0};
-    if (t->fed) /* the bytes of those that were read are gone */
+    if (t->fed) /* the bytes of packets already read are freed */
         return p->digest == q->digest;
     const uint8_t *a = ctf_packet_data(t, p, &windows[0], &t->why), *b = ctf_packet_data(t, q, &windows[1], &t->why);
     bool same = a && b && !memcmp(a, b, (p->content_bits + 7) / 8);
@@ -30,8 +30,8 @@ static bool same_bytes(struct ctf_trace *t, const struct ctf_packet *p, const st
     return same;
 }
 
-/* In one directory, packets without a number in which no time passes are not told apart by their bytes: a tracer may
- * write several such ones. */
+/* Returns whether two packets are the same. Packets of one directory without a number and with begin = end are not
+ * compared by their bytes: a tracer may write several equal ones. */
 static bool is_same(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q, bool one_piece)
 {
     bool mended = (p->flags | q->flags) & CTF_PACKET_MENDED;
@@ -43,7 +43,7 @@ static bool is_same(struct ctf_trace *t, const struct ctf_packet *p, const struc
     return same_bytes(t, p, q);
 }
 
-enum { COPIES_LOOKED_AT = 8 }; /* of those with equal begin: damaged files may have any number */
+enum { COPIES_LOOKED_AT = 8 }; /* limit for packets with equal begin: damaged files may have any number */
 
 bool ctf_packet_is_copy(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *v, size_t n)
 {
@@ -52,7 +52,7 @@ bool ctf_packet_is_copy(struct ctf_trace *t, const struct ctf_packet *p, const s
         looked_at += v[i - 1].begin == p->begin;
         if (!is_same(t, p, &v[i - 1], one_piece))
             continue;
-        if (one_piece) /* else rotations and snapshots that overlap, as they may */
+        if (one_piece) /* other copies are normal: rotations and snapshots may overlap */
             ctf_remark_add(
                 &t->problems, "%s: a packet is in its directory twice; the copy is skipped", t->files.v[p->file].path);
         return true;
@@ -60,7 +60,7 @@ bool ctf_packet_is_copy(struct ctf_trace *t, const struct ctf_packet *p, const s
     return false;
 }
 
-/* Copies begin at the same time: sorted, they are neighbours. */
+/* Drops copies, which begin at the same time: sorted, they are neighbours. */
 static void drop_copies(struct ctf_trace *t, struct ctf_stream *s)
 {
     size_t n = 0;
@@ -72,7 +72,7 @@ static void drop_copies(struct ctf_trace *t, struct ctf_stream *s)
     s->packets.n = n;
 }
 
-/* ---- time that runs back between packets ---- */
+/* ---- time that steps back between packets ---- */
 
 bool ctf_stream_steps_back(struct ctf_trace *t, struct ctf_stream *s, const struct ctf_packet *p)
 {
@@ -114,11 +114,11 @@ static int by_recording(const void *a, const void *b)
     return order_of(p->file, q->file) ?: order_of(p->offset, q->offset);
 }
 
-/* `ascend`: they did so in the order in which they were found. */
+/* Counts steps back. `ascend`: none in the order of finding. */
 static void find_steps_back(struct ctf_trace *t, struct ctf_stream *s, bool ascend)
 {
     size_t n = s->packets.n;
-    if (ascend) { /* copies may have gone, which takes nothing from the order */
+    if (ascend) { /* copies may have been dropped, which keeps the order */
         ctf_stream_steps_back(t, s, &s->packets.v[n - 1]);
         return;
     }
@@ -141,7 +141,7 @@ static void set_order(struct ctf_trace *t, struct ctf_stream *s)
     find_steps_back(t, s, ascend);
 }
 
-/* ---- times that tracers write wrong ---- */
+/* ---- wrong times ---- */
 
 static int64_t env_number(const struct ctf_trace *t, const char *name)
 {
@@ -158,7 +158,8 @@ static bool older(int64_t a0, int64_t a1, int64_t a2, int64_t b0, int64_t b1, in
     return a0 != b0 ? a0 < b0 : a1 != b1 ? a1 < b1 : a2 < b2;
 }
 
-/* Versions as babeltrace2's release notes and documentation of its ctf plugin give them. */
+/* Returns the quirks by tracer version, according to babeltrace2's release notes and the documentation of its ctf
+ * plugin. */
 struct ctf_quirks ctf_quirks_of(const struct ctf_trace *t)
 {
     struct ctf_quirks q = {0};
@@ -182,7 +183,7 @@ struct ctf_quirks ctf_quirks_of(const struct ctf_trace *t)
     return q;
 }
 
-/* First and last event times of a packet; false when it has no events. */
+/* Reads the first and last event times of a packet; false if it has no events. */
 static bool event_times(struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p, bool only_first,
     int64_t *first, int64_t *last)
 {
@@ -244,7 +245,8 @@ static void mend_times(struct ctf_trace *t, struct ctf_stream *s)
 
 /* ---- losses ---- */
 
-/* By how much a counter of `bits` bits grew; 0 when it went back (another run of the tracer, packets out of order). */
+/* Returns the increase of a counter of `bits` bits; 0 if it went back (another run of the tracer, packets out of
+ * order). */
 static uint64_t counter_delta(uint64_t from, uint64_t to, unsigned bits)
 {
     uint64_t mask = bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1, delta = (to - from) & mask;
@@ -265,7 +267,7 @@ static void add_loss(struct ctf_stream *s, struct ctf_packet *p, enum ctf_item i
     *(item == CTF_LOST_EVENTS ? &s->lost_events : &s->lost_packets) += loss.count;
 }
 
-/* The first packet's counter counts losses only when nothing was recorded before it. */
+/* Adds the losses before a packet. The first packet's counter counts only if nothing was recorded before it. */
 void ctf_packet_losses(struct ctf_stream *s, size_t i)
 {
     struct ctf_packet *p = &s->packets.v[i];
@@ -279,7 +281,7 @@ void ctf_packet_losses(struct ctf_stream *s, size_t i)
         else if (!(p->flags & CTF_PACKET_HAS_SEQ) || p->seq == 0)
             count = p->discarded;
     } else if (before) {
-        p->discarded = before->discarded; /* for the next one */
+        p->discarded = before->discarded; /* base for the next packet */
     }
     if (count)
         add_loss(
@@ -292,8 +294,8 @@ void ctf_packet_losses(struct ctf_stream *s, size_t i)
 
 /* ---- tracks ---- */
 
-/* A packet goes to the first track that has ended when it begins; beyond CTF_TRACKS_MAX at once, times may step
- * back. */
+/* Assigns a packet to the first track that has ended when it begins; beyond CTF_TRACKS_MAX overlapping packets, times
+ * may step back. */
 void ctf_packet_track(struct ctf_stream *s, struct ctf_packet *p, int64_t ends[CTF_TRACKS_MAX])
 {
     uint32_t track = 0;
@@ -320,8 +322,8 @@ static void assign_tracks(struct ctf_stream *s)
 
 /* ---- CPUs ---- */
 
-/* A stream of a tracer that numbers them is one CPU's buffer: a packet that says another is damaged. So is, in any
- * stream, a number that no machine has. What most packets say holds. */
+/* Sets one CPU for the stream if its tracer numbers streams: it is one CPU's buffer, so a packet with another number is
+ * damaged. In any stream, a number that no machine has is damaged, too. The majority of packets decides. */
 static void agree_on_cpu(struct ctf_trace *t, struct ctf_stream *s)
 {
     size_t votes = 0, differ = 0;
@@ -348,7 +350,7 @@ static void agree_on_cpu(struct ctf_trace *t, struct ctf_stream *s)
 
 /* ---- all streams ---- */
 
-/* Of a stream that may grow the last packet waits when only the one after it can tell when it ends. */
+/* Holds back the last packet of a growing stream if its end depends on the next one. */
 static void keep_back(struct ctf_trace *t, struct ctf_stream *s)
 {
     s->growth = ctf_stream_growth_new();
@@ -394,8 +396,8 @@ static void finish_stream(struct ctf_trace *t, struct ctf_stream *s)
     ctf_stream_settle(s);
 }
 
-/* As babeltrace2 orders streams at equal times: by class, then by instance id; streams without one in the order of
- * their paths. */
+/* Comparison of streams at equal times, as in babeltrace2: by class, then by instance id; streams without one by
+ * path. */
 int ctf_stream_order(const void *a, const void *b)
 {
     const struct ctf_stream *p = a, *q = b;

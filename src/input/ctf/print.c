@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events as lines: what all formats share, and the start of text and JSON lines. */
+/* Events as lines: parts shared by all formats, and the start of text and JSON lines. */
 #include <stdio.h>
 
 #include "base/mem.h"
@@ -20,7 +20,7 @@ static size_t find_schema(struct ctf_print *p, const struct ctf_trace *trace)
     return p->schemas.n - 1;
 }
 
-/* "host:process:(pid) ", each part where the trace's environment has it. */
+/* Writes "host:process:(pid) ", with the parts that the trace's environment has. */
 static void put_text_prefix(struct text *t, const struct ctf_trace *trace)
 {
     const char *host = ctf_trace_env_string(trace, "hostname"), *process = ctf_trace_env_string(trace, "procname");
@@ -45,7 +45,7 @@ static void put_text_prefix(struct text *t, const struct ctf_trace *trace)
 static void set_prefix(struct ctf_print *p, struct print_source *s, const struct ctf_trace *trace)
 {
     struct text t = {.fd = -1};
-    text_room(&t, 1); /* never NULL, however short */
+    text_room(&t, 1); /* keeps it non-NULL if empty */
     if (p->format == CTF_PRINT_TEXT) {
         put_text_prefix(&t, trace);
     } else {
@@ -115,7 +115,7 @@ void ctf_print_free(struct ctf_print *p)
     free(p);
 }
 
-/* A stream has a clock when any integer of any of its events is mapped to one. */
+/* Returns whether any integer of any event of the stream is mapped to a clock. */
 static bool stream_has_clock(const struct print_schema *s, const struct ctf_event_class *cls)
 {
     if (cls->layout && cls->layout->plan->sc->is_ctf2)
@@ -126,7 +126,7 @@ static bool stream_has_clock(const struct print_schema *s, const struct ctf_even
     return map_find(&s->clock_streams, cls->stream_id) != NULL;
 }
 
-/* Streams with an event that has such an integer in its own context or payload. */
+/* Finds streams with an event that has such an integer in its own context or payload. */
 static void find_clock_streams(struct print_schema *s)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -147,7 +147,7 @@ static const struct print_plan *make_plan(
 
 /* ---- lines ---- */
 
-/* "[seconds.nanoseconds] "; the seconds change seldom. */
+/* Writes "[seconds.nanoseconds] "; the seconds are cached. */
 static char *put_time(struct ctf_print *p, char *o, int64_t ts)
 {
     uint64_t into = (uint64_t)ts - (uint64_t)p->second;
@@ -197,7 +197,7 @@ static char *start_json(const struct print_source *s, bool has_clock, const stru
     return ev->cpu >= 0 ? print_u64(o, (uint64_t)ev->cpu) : stpcpy(o, "null");
 }
 
-/* {"lost_events":n,"ts":…,"host":…,"cpu":…,"stream":…,"begin":…,"end":…} */
+/* Writes {"lost_events":n,"ts":…,"host":…,"cpu":…,"stream":…,"begin":…,"end":…}. */
 static void put_json_loss(const struct print_source *s, const struct ctf_event *ev, struct text *out)
 {
     const struct ctf_loss *loss = (const void *)ev->data;
@@ -228,7 +228,7 @@ void ctf_print_header(struct ctf_print *p, struct text *out)
 
 static const struct print_plan *plan_of(struct ctf_print *p, struct print_source *s, const struct ctf_event_class *cls)
 {
-    if (cls->index >= p->schemas.v[s->schema].n) /* the trace grew */
+    if (cls->index >= p->schemas.v[s->schema].n) /* classes were added */
         s->schema = find_schema(p, s->trace);
     struct print_schema *schema = &p->schemas.v[s->schema];
     const struct print_plan *plan = schema->plans[cls->index];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CSV (RFC 4180): ts,host,cpu,name,fields; `fields` is what the text format shows after the packet context. */
+/* CSV (RFC 4180): ts,host,cpu,name,fields; `fields` is the text format's part after the packet context. */
 #include "base/shown.h"
 #include "ctf/print_line.h"
 

@@ -29,7 +29,7 @@ static bool is_active(const struct ctf_type *t, const uint8_t *data, uint64_t po
     return wide_any(t, data, pos, (uint64_t)f->lo, (uint64_t)f->hi);
 }
 
-/* The flags that are set; a flag has one or several ranges, which lie together. */
+/* Writes the flags that are set; a flag has one or several ranges, which are adjacent. */
 static void put_flags(struct print_run *r, const struct ctf_type *t, struct text *out)
 {
     const struct ctf_range *ranges = t->u.enumeration.ranges;
@@ -65,7 +65,7 @@ static char *put_bit_map(struct print_run *r, const struct ctf_type *t, char *o)
     return enter(r);
 }
 
-/* A number of JSON that was put from `at` on: as a string unless it is decimal. */
+/* Quotes the JSON number written from `at` on, unless it is decimal. */
 static void quote_digits(const struct print_run *r, size_t at)
 {
     struct text *out = r->out;

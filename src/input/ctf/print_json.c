@@ -48,7 +48,7 @@ char *print_json_string(char *o, const char *s, size_t n)
     return o;
 }
 
-/* As many digits as it takes to read the same number again. JSON has no infinities. */
+/* Writes the shortest digits that are read as the same number. JSON has no infinities. */
 char *print_json_float(char *o, double v, bool single)
 {
     if (!isfinite(v))

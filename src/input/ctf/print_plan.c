@@ -6,16 +6,16 @@
 #include "ctf/print.h"
 
 struct print_compiler {
-    bool json, silent; /* silent: only moves the cursor and remembers */
+    bool json, silent; /* silent: only moves the cursor and stores slots */
     VEC(struct print_op) ops;
     struct text literals;
-    VEC(uint32_t) ranges; /* of the plan */
-    size_t pending;       /* literals from here on wait for the next operation that writes */
+    VEC(uint32_t) ranges; /* ranges of the plan */
+    size_t pending;       /* literals from here on precede the next operation that writes */
     bool aligned;         /* the cursor is known to be at a whole byte */
-    size_t barrier;       /* operations before this one belong to another branch and are not added to */
+    size_t barrier;       /* operations before this one belong to another branch and must not be extended */
     uint64_t remembered;  /* bit per slot */
-    bool missing;         /* a slot was read that nothing before has set */
-    struct map scope_of;  /* JSON: by hash of a name in contexts, the innermost of them that shows it */
+    bool missing;         /* a slot was read before it was set */
+    struct map scope_of;  /* JSON: hash of a name in contexts -> innermost context that shows it */
 };
 
 static void lit(struct print_compiler *c, const char *s)
@@ -39,7 +39,7 @@ static void lit_name(struct print_compiler *c, const char *name)
     text_putc(&c->literals, ':');
 }
 
-/* An operation that writes nothing of its own. */
+/* Emits an operation that writes nothing itself. */
 static struct print_op *move(struct print_compiler *c, enum print_code code, uint32_t a)
 {
     struct print_op op = {.code = (uint8_t)code, .a = a};
@@ -47,7 +47,7 @@ static struct print_op *move(struct print_compiler *c, enum print_code code, uin
     return &c->ops.v[c->ops.n - 1];
 }
 
-/* An operation that writes the waiting literal first. */
+/* Emits an operation that writes the waiting literal first. */
 static struct print_op *emit(struct print_compiler *c, enum print_code code, const struct ctf_type *type)
 {
     struct print_op *op = move(c, code, 0);
@@ -111,7 +111,8 @@ bool print_has_clock(const struct ctf_type *t)
     }
 }
 
-/* babeltrace2 hides time stamps (unless something depends on their value) and whatever consists of nothing else. */
+/* Returns whether the type is shown. babeltrace2 hides time stamps (unless something depends on their value) and types
+ * that consist of nothing else. */
 static bool is_shown(const struct ctf_type *t)
 {
     switch (t->kind) {
@@ -130,7 +131,7 @@ static bool is_shown(const struct ctf_type *t)
     }
 }
 
-/* Fields of the packet context that describe the packet and not the events in it. */
+/* Returns whether a field of the packet context describes the packet, not its events. */
 static bool is_packet_field(const struct ctf_field *f)
 {
     enum {
@@ -157,7 +158,7 @@ static void compile_hidden(struct print_compiler *c, const struct ctf_type *t)
     c->silent = was;
 }
 
-/* Is it of a kind that only CTF 2 has? Integers are left to compile_int. */
+/* Returns whether only CTF 2 has types of this kind. Integers are left to compile_int. */
 static bool is_other(const struct ctf_type *t)
 {
     switch (t->kind) {
@@ -209,7 +210,7 @@ static void compile_int(struct print_compiler *c, const struct ctf_type *t)
     c->aligned &= i->size_bits % 8 == 0;
 }
 
-/* Ranges of one label behind each other, labels in the order of their first range. True when a label has several. */
+/* Groups ranges by label, labels in the order of their first range. True if a label has several. */
 static bool order_ranges(const struct ctf_type *t, uint32_t *order)
 {
     struct map labels = {0};
@@ -221,7 +222,7 @@ static bool order_ranges(const struct ctf_type *t, uint32_t *order)
         bool fresh;
         while (
             first = map_put(&labels, key, &fresh), !fresh && strcmp(t->u.enumeration.ranges[*first].label, label) != 0)
-            key++; /* another one has this hash */
+            key++; /* hash collision */
         if (fresh)
             *first = i;
         else
@@ -253,7 +254,7 @@ static void compile_enum(struct print_compiler *c, const struct ctf_type *t)
     c->ranges.n += op->flag ? t->n : 0;
 }
 
-/* Body of a loop, of which nothing is known about how the rounds before it ended: first hoped to be whole bytes
+/* Compiles the body of a loop, whose position at the start of a round is unknown: first tries whole bytes
  * throughout. */
 static void compile_body(struct print_compiler *c, const struct ctf_type *element)
 {
@@ -356,8 +357,8 @@ static void compile_variant(struct print_compiler *c, const struct ctf_type *t)
         lit(c, c->json ? "}" : " }");
 }
 
-/* JSON has the fields of all contexts in one object: a name is the innermost's, those of others have the scope before
- * it. */
+/* Writes the name of a context field. JSON has the fields of all contexts in one object: the innermost one has the
+ * plain name, others are prefixed by their scope. */
 static void lit_context_name(struct print_compiler *c, const struct ctf_field *f, enum ctf_scope scope)
 {
     const uint64_t *innermost = scope < CTF_PAYLOAD ? map_find(&c->scope_of, map_hash(f->shown, strlen(f->shown)))
@@ -373,7 +374,7 @@ static void lit_context_name(struct print_compiler *c, const struct ctf_field *f
     text_fini(&name);
 }
 
-/* Fields of a struct with separators between; returns whether any was shown, `first` says whether none came before. */
+/* Compiles the fields of a struct with separators between. Returns whether any was shown; `first`: none came before. */
 static bool compile_fields(struct print_compiler *c, const struct ctf_type *t, enum ctf_scope scope, bool first)
 {
     align(c, t->align_bits);
@@ -437,8 +438,8 @@ static void compile(struct print_compiler *c, const struct ctf_type *t)
 
 /* ---- scopes ---- */
 
-/* Moves to the start of a scope. Contexts of the event follow each other, so the event's own starts where the stream's
- * ends. */
+/* Moves to the start of a scope. Contexts of the event are adjacent, so the event's own starts at the end of the
+ * stream's. */
 static void go_to(struct print_compiler *c, const struct ctf_event_class *cls, enum ctf_scope scope)
 {
     static const enum print_code codes[] = {
@@ -472,7 +473,7 @@ static bool scope_is_shown(const struct ctf_event_class *cls, enum ctf_scope sco
     return t->n == 0;
 }
 
-/* Values that later parts refer to and that no printed part before them holds. */
+/* Reads values that later parts refer to and that no printed part before them contains. */
 static void compile_slots(struct print_compiler *c, const struct ctf_event_class *cls)
 {
     c->silent = true;
@@ -525,7 +526,7 @@ static void compile_json(struct print_compiler *c, const struct ctf_event_class 
 {
     if (cls->name && *cls->name) {
         lit_name(c, cls->name);
-        c->literals.n--; /* a value, not a name: no colon */
+        c->literals.n--; /* values have no colon, unlike names */
     } else {
         lit(c, "null");
     }

@@ -191,7 +191,7 @@ static char *put_float(struct print_run *r, char *o, const struct ctf_type *t)
 
 static char *run(struct print_run *r, const struct print_op *op, const struct print_op *end, char *o);
 
-/* A list of elements without any content can claim any length; so many are shown. */
+/* Elements shown of a list of elements without content, which can claim any length. */
 enum { MOST_EMPTY = 4096 };
 
 static char *run_loop(struct print_run *r, const struct print_op *op, char *o)
@@ -235,7 +235,7 @@ static char *run_choice(struct print_run *r, const struct print_op *op, char *o)
     return op->flag ? stpcpy(o, r->plan->json ? "null" : "<none>") : o;
 }
 
-/* Moves and the values that are not plain numbers. */
+/* Runs moves, and writes values that are not plain numbers. */
 static char *run_other(struct print_run *r, const struct print_op *op, char *o)
 {
     const uint8_t *data = r->data;
@@ -296,7 +296,8 @@ static char *run(struct print_run *r, const struct print_op *op, const struct pr
     while (op < end) {
         if (op->literal_n) {
             o = room(r, o, op->literal_n);
-            /* Most literals are short; a copy of fixed size is no call. Room and literals are longer by that much. */
+            /* Short literals, the majority, are copied with a fixed size, which is no call. Room and literals are
+             * longer by that much. */
             if (op->literal_n <= PRINT_SHORT)
                 memcpy(o, literals + op->literal, PRINT_SHORT);
             else

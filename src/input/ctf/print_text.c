@@ -4,7 +4,7 @@
 
 #include "ctf/print.h"
 
-/* 0: as it is; 1: as \xNN; else the letter after a backslash. */
+/* Escapes: 0: none; 1: as \xNN; else the letter after a backslash. */
 static const char escapes[256] = {
     ['\a'] = 'a',
     ['\b'] = 'b',
@@ -44,8 +44,7 @@ static const char escapes[256] = {
     [127] = 1,
 };
 
-/* Does any of the 8 bytes need more than a copy? May be wrong in that direction only: bytes from 0x80 on make it say
- * yes. */
+/* Returns whether any of the 8 bytes may need more than a copy. Bytes from 0x80 on give false positives. */
 static inline bool may_need_escape(uint64_t v)
 {
     const uint64_t ones = 0x0101010101010101, tops = ones << 7;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is read of a range of time: which packets, and whether ranges can be read one after the other. */
+/* Ranges of time: their fingerprints, and whether they can be read one after the other. */
 #include "base/search.h"
 #include "ctf/count.h"
 
@@ -11,8 +11,8 @@ static uint64_t add(uint64_t sum, const uint64_t *parts, size_t n)
     return map_hash(both, sizeof both);
 }
 
-/* How it is read, and what its head says. Its end does not count where what comes later tells it: that changes nothing
- * of what is read of this packet, but for whether it ends in the range. */
+/* Hashes the packet's layout and head. Its end does not count if it was derived from later data: that affects only
+ * whether it ends in the range. */
 static uint64_t add_packet(
     uint64_t sum, const struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p)
 {
@@ -25,7 +25,7 @@ static uint64_t add_packet(
     return add(sum, parts, 13);
 }
 
-/* The file in which it lies; before: as it was when it already had the packet, but was shorter. */
+/* Returns the identity of its file; before: the earlier identity, if the shorter file already had the packet. */
 static uint64_t file_of(const struct ctf_trace *t, const struct ctf_packet *p, bool before)
 {
     const struct ctf_file *f = &t->files.v[p->file];
@@ -33,7 +33,7 @@ static uint64_t file_of(const struct ctf_trace *t, const struct ctf_packet *p, b
     return before && was_there ? f->was_identity : f->identity;
 }
 
-/* The losses that it reports and that are read of the range; they may lie before it. */
+/* Adds the losses it reports that are read with the range; they may lie before the packet. */
 static uint64_t add_losses(
     uint64_t sum, const struct ctf_stream *s, const struct ctf_packet *p, int64_t begin, int64_t end)
 {
@@ -58,7 +58,7 @@ static uint64_t of_stream(
         from = search_first(i, 0, s->packets.n, packets[i].end >= begin);
     if (s->begins_ascend && end != INT64_MAX) {
         to = search_first(i, from, s->packets.n, packets[i].begin >= end);
-        to += to < s->packets.n; /* what it lost may begin before it */
+        to += to < s->packets.n; /* losses before it may begin earlier */
     }
     for (size_t i = from; i < to; i++) {
         const struct ctf_packet *p = &packets[i];
@@ -70,7 +70,7 @@ static uint64_t of_stream(
     return sum;
 }
 
-/* What is known to be missing of the range; nothing: the sum stays. */
+/* Adds the known absences in the range; if there are none, the sum is unchanged. */
 static uint64_t add_absent(uint64_t sum, const struct ctf_trace *t, int64_t begin, int64_t end)
 {
     for (size_t i = 0; i < t->absent.n; i++) {
@@ -87,7 +87,7 @@ static uint64_t fingerprint(const struct ctf_trace *t, int64_t begin, int64_t en
     for (size_t i = 0; i < t->streams.n; i++) {
         const struct ctf_stream *s = &t->streams.v[i];
         uint64_t of = of_stream(t, s, begin, end, before);
-        if (!of) /* it has nothing there: as if the trace did not have it */
+        if (!of) /* no data in the range: same as without the stream */
             continue;
         uint64_t parts[4] = {s->plan->sc->id, s->has_instance, s->instance_id, of};
         sum = add(sum, parts, 4);
@@ -117,7 +117,7 @@ uint64_t ctf_packet_key(
 
 /* ---- order ---- */
 
-/* Of a counted stream. Losses lie before the packet that reports them. */
+/* Returns whether items of a counted stream lie within their packet. Losses lie before the packet that reports them. */
 static bool items_lie_within(const struct ctf_stream *s, const struct ctf_packet *p)
 {
     int64_t first = p->begin;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts that were found before, which a trace is told of: each is of a packet that is known by its key, so that those
- * of packets that are no longer there, or are others now, are of no use, and those that are missing are counted alone.
- */
+/* Reuse of earlier counts. Each count belongs to a packet identified by its key: counts of packets that are gone or
+ * changed are ignored, and only packets without a count are read. */
 #include <stdlib.h>
 
 #include "base/map.h"
@@ -27,7 +26,7 @@ void ctf_trace_remember(
 static bool fits(const struct ctf_packet *p, const struct ctf_packet_count *c, const struct ctf_mark *marks)
 {
     uint64_t before = 0, pos = 0;
-    /* An event takes a bit at least; losses of two kinds may lie before them. */
+    /* An event takes at least one bit; losses of two kinds may lie before the events. */
     if (c->items > p->content_bits + 2 || (c->items && c->first > c->last))
         return false;
     for (uint32_t i = 0; i < c->marks; i++) {
@@ -40,7 +39,7 @@ static bool fits(const struct ctf_packet *p, const struct ctf_packet_count *c, c
     return true;
 }
 
-/* Where the marks of each packet begin; NULL: there are other numbers of them. */
+/* Returns the start of each packet's marks; NULL: contradictory numbers. */
 static size_t *places(const struct ctf_counts *c)
 {
     size_t *places = mem_alloc(sizeof *places * (c->n_packets + 1)), at = 0;
@@ -62,7 +61,7 @@ static void ask(struct ctf_recall *r)
     r->asked = true;
 }
 
-/* One that two packets of the trace have (of snapshots, one damaged) tells of neither. */
+/* Finds the count of a packet. A key that two packets have (in snapshots, one damaged) is used for neither. */
 static bool look_up(struct ctf_recall *r, const struct map *by_key, const size_t *at, struct ctf_found **taken,
     const struct ctf_packet *p, uint64_t key, struct ctf_found *found)
 {
@@ -105,7 +104,7 @@ bool ctf_recall_find(struct ctf_trace *t, struct ctf_found **found)
     return all;
 }
 
-/* By what is remembered; once there is none left to come, it need not be looked for again. */
+/* Counts the trace by the given counts. Once `give` was called, a second try is pointless. */
 static void recall(struct ctf_trace *t)
 {
     struct ctf_found **found = ctf_found_new(t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file is that was given in place of a trace's directory, and what to do with it. */
+/* Errors for files given in place of a trace's directory: their kind and a remedy. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 
 #include "ctf/discover.h"
 
-/* Files by the bytes that they begin with. */
+/* Kinds of files by their first bytes. */
 static const struct kind {
     size_t at, n;
     const char *bytes, *what, *remedy;
@@ -37,8 +37,8 @@ static bool is_of_kind(const struct kind *k, const char *head, size_t n)
     return n >= k->at + k->n && memcmp(head + k->at, k->bytes, k->n) == 0;
 }
 
-/* Perfetto's file is a protobuf message Trace: field 1 (TracePacket) again and again. Its services write one of a few
- * fields first into a packet. */
+/* Perfetto's file is a protobuf message Trace: repeated field 1 (TracePacket). Its services write one of a few fields
+ * first into a packet. */
 static bool is_perfetto(const char *head, size_t n)
 {
     static const char *const first[] = {
@@ -55,7 +55,7 @@ static bool is_perfetto(const char *head, size_t n)
     return false;
 }
 
-/* A buffer of Event Tracing for Windows: 72 bytes of header that begin with its size, then an event's header. */
+/* Buffer of Event Tracing for Windows: 72 bytes of header that begin with its size, then an event's header. */
 static bool is_etw(const char *head, size_t n)
 {
     uint32_t size;
@@ -85,7 +85,7 @@ static bool is_ftrace_text(const char *head, size_t n)
     return seconds && colon && seconds < colon && colon < end && memchr(head, '-', (size_t)(cpu - head));
 }
 
-/* Files that no fixed bytes tell. `head` ends with a zero byte. */
+/* Kinds of files without fixed first bytes. `head` ends with a zero byte. */
 static const struct content {
     bool (*is)(const char *head, size_t n);
     struct kind kind;
@@ -102,7 +102,7 @@ static const struct content {
             .remedy = "weft does not read this format; record with LTTng (docs/record.md)"}},
 };
 
-/* The file's kind, or NULL. */
+/* Returns the file's kind, or NULL. */
 static const struct kind *kind_of(const char *path)
 {
     char head[4096];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Schemas that traces with the same declarations share. */
+/* Schemas shared by traces with the same declarations. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -7,12 +7,12 @@
 #include "ctf/ctf.h"
 #include "ctf/tsdl.h"
 
-enum { UNUSED_MAX = 8 }; /* schemas that no trace uses, left for the next one */
+enum { UNUSED_MAX = 8 }; /* unused schemas kept for the next trace */
 
 struct shared_schema {
     uint64_t hash[2], bytes;
-    struct ctf_schema *schema; /* NULL while a thread is making it */
-    uint64_t released;         /* when it became unused */
+    struct ctf_schema *schema; /* NULL while a thread makes it */
+    uint64_t released;         /* time when it became unused */
 };
 
 struct ctf_schemas {
@@ -107,7 +107,7 @@ struct ctf_schema *ctf_schemas_get(struct ctf_schemas *s, const char *text, cons
     return schema;
 }
 
-/* Frees the schema that is unused for longest when too many are. */
+/* Frees the schema that is unused for longest if there are too many. */
 static void trim(struct ctf_schemas *s)
 {
     size_t unused = 0;

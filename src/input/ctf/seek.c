@@ -35,7 +35,8 @@ static int skip(struct ctf_merge *m, uint64_t n, struct err *e)
     return 0;
 }
 
-/* Items between marks (or ends of packets) whose first is before the time: all that are before it, and some more. */
+/* Returns the number of items up to the first mark (or packet end) at or after the time: all before the time, and some
+ * more. */
 static uint64_t items_begun(const struct cursor *c, int64_t time)
 {
     size_t n = ctf_merge_packets_begun(c, time);
@@ -46,7 +47,7 @@ static uint64_t items_begun(const struct cursor *c, int64_t time)
     return p->before + (marks < p->marks ? c->stream->marks[p->mark + marks].before : p->items);
 }
 
-/* About how many are before the time: as if they came evenly between marks. */
+/* Estimates the number of items before the time, assuming an even distribution between marks. */
 static uint64_t items_about(const struct cursor *c, int64_t time)
 {
     size_t n = ctf_merge_packets_begun(c, time);
@@ -74,7 +75,7 @@ static uint64_t count_all(const struct ctf_merge *m, count_items *count, int64_t
     return sum;
 }
 
-/* Bounds of all items' times, as the merge gives them: [*lo, *hi). */
+/* Computes bounds of all items' times, as corrected by the merge: [*lo, *hi). */
 static void span(const struct ctf_merge *m, int64_t *lo, int64_t *hi)
 {
     *lo = INT64_MAX;
@@ -91,7 +92,7 @@ static void span(const struct ctf_merge *m, int64_t *lo, int64_t *hi)
     }
 }
 
-/* The latest time before which at most n items lie, by that count. */
+/* Returns the latest time before which at most n items lie, by that count. */
 static int64_t time_before(const struct ctf_merge *m, count_items *count, uint64_t n)
 {
     int64_t lo, hi;
@@ -106,7 +107,7 @@ static int64_t time_before(const struct ctf_merge *m, count_items *count, uint64
     return lo;
 }
 
-/* Puts the cursor on its first item at or after `begin`; returns how many lie before. */
+/* Moves the cursor to its first item at or after `begin`; returns how many lie before. */
 static uint64_t move(struct ctf_merge *m, struct cursor *c, int64_t begin)
 {
     if (ctf_merge_packets_begun(c, begin) == 0)
@@ -124,7 +125,7 @@ static uint64_t move(struct ctf_merge *m, struct cursor *c, int64_t begin)
     return before;
 }
 
-/* Puts all cursors on their first items at or after `begin`; returns how many lie before. */
+/* Moves all cursors to their first items at or after `begin`; returns how many lie before. */
 static uint64_t move_all(struct ctf_merge *m, int64_t begin)
 {
     uint64_t before = 0;
@@ -146,12 +147,12 @@ int ctf_merge_seek(struct ctf_merge *m, uint64_t n, struct err *e)
     }
     if (!ordered || n == 0)
         return skip(m, n, e);
-    /* Merging what is skipped costs more than decoding alone: first the guess, then what is certain. */
+    /* Merging skipped items costs more than decoding alone, so a guess is tried before the safe bound. */
     uint64_t slack = GUESS_SLACK * (1 + m->n_cursors),
              before = move_all(m, time_before(m, items_about, n > slack ? n - slack : 0));
     if (before > n)
         before = move_all(m, time_before(m, items_begun, n));
-    if (before > n) { /* cannot be in order */
+    if (before > n) { /* wrong guess: times are not in order */
         rewind_all(m);
         return skip(m, n, e);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a trace that grows declares and is called at some time, as a trace that stays so. */
+/* Snapshot of a growing trace: its declarations and names at one time, as a trace that does not change. */
 #include "ctf/feed.h"
 #include "ctf/trace.h"
 
@@ -12,7 +12,7 @@ static void take_problems(struct ctf_trace *t, const struct ctf_trace *from)
     }
 }
 
-/* What is known of the streams, without their packets. */
+/* Copies the state of the streams, without their packets. */
 static void take_streams(struct ctf_trace *t, const struct ctf_trace *from)
 {
     for (size_t i = 0; i < from->streams.n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many events lie before given times. */
+/* Numbers of events before given times. */
 #include <stdlib.h>
 
 #include "base/search.h"
@@ -17,17 +17,17 @@ struct tally {
     void *arg;
 };
 
-/* A track that is counted along, and where that stands. */
+/* Counting position in a track. */
 struct position {
     struct ctf_merge *m;
     struct cursor *c;
-    uint64_t before;       /* items of the track before the one that its head is at */
-    size_t packet;         /* of the losses below */
-    uint32_t loss;         /* of the packet: those before it are counted */
-    uint64_t losses, lost; /* counted so far, and the events lost with them */
+    uint64_t before;       /* number of the track's items before the head's item */
+    size_t packet;         /* packet of the next loss */
+    uint32_t loss;         /* next loss of the packet */
+    uint64_t losses, lost; /* losses counted so far, and the events lost with them */
 };
 
-/* Losses of the track before the time: they are items, but no events. */
+/* Passes losses of the track before the time: they are items, but no events. */
 static void pass_losses(struct position *p, int64_t end)
 {
     const struct ctf_stream *s = p->c->stream;
@@ -43,8 +43,8 @@ static void pass_losses(struct position *p, int64_t end)
     }
 }
 
-/* Items of the track before the time: those before the mark or packet that it lies behind are known, others are
- * decoded, on from the time before where that is nearer. */
+/* Returns the number of the track's items before the time. Items before the last mark or packet are known; the others
+ * are decoded, continuing from the previous time if that is nearer. */
 static uint64_t items_before(struct position *p, int64_t end)
 {
     struct cursor *c = p->c;
@@ -87,7 +87,7 @@ static void count_track(const struct tally *t, struct position p)
     }
 }
 
-/* Where times step back, or nothing is counted: by reading all of the stream. */
+/* Counts by reading the whole stream, where times step back or nothing is counted. */
 static int count_by_reading(const struct tally *t, int stream, struct err *e)
 {
     struct ctf_merge *m;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of an open trace, and of reading its packets. */
+/* Queries of an open trace, and reading of its packets. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum { PROBLEMS_MAX = 200 };
 static struct ctf_problem *add(struct ctf_problems *p, bool harmless, const char *fmt, va_list ap)
 {
     char text[1024];
-    if (p->list.n > PROBLEMS_MAX) { /* a hostile file has millions */
+    if (p->list.n > PROBLEMS_MAX) { /* hostile files have millions */
         p->list.v[PROBLEMS_MAX].count++;
         p->list.v[PROBLEMS_MAX].harmless &= harmless;
         return &p->list.v[PROBLEMS_MAX];
@@ -54,7 +54,7 @@ void ctf_problem_renew(struct ctf_problems *p, uint32_t *number, const char *fmt
     va_start(ap, fmt);
     if (!*number) {
         *number = (uint32_t)(add(p, false, fmt, ap) - p->list.v) + 1;
-    } else if (*number <= PROBLEMS_MAX) { /* else it is one of those that are not listed */
+    } else if (*number <= PROBLEMS_MAX) { /* problems above the limit are not listed */
         char text[1024];
         vsnprintf(text, sizeof text, fmt, ap);
         free((char *)p->list.v[*number - 1].text);
@@ -70,14 +70,14 @@ void ctf_problems_fini(struct ctf_problems *p)
     vec_free(&p->list);
 }
 
-/* ---- files that a catalogue knew ---- */
+/* ---- files from a catalogue ---- */
 
 static int is_other(const struct ctf_file *f, struct err *e)
 {
     return err_set(e, ERR_LOST, "%s: is not what it was when its trace was opened before; open it anew", f->path);
 }
 
-/* The file of the first packet that is read of it: is it what is known of it? Then it may stay mapped. */
+/* Compares a file with its catalogue entry when its first packet is read. An unchanged file may stay mapped. */
 static int see(struct ctf_trace *t, struct ctf_file *f, struct err *e)
 {
     struct stat st;
@@ -106,7 +106,7 @@ bool ctf_trace_misled(const struct ctf_trace *t)
     return atomic_load_explicit(&t->misled, memory_order_relaxed);
 }
 
-/* ---- what it is ---- */
+/* ---- queries ---- */
 
 static const struct ctf_metadata *main_of(const struct ctf_trace *t)
 {
@@ -187,7 +187,7 @@ int ctf_trace_intact(const struct ctf_trace *t, struct err *e)
     return rc;
 }
 
-/* A piece's own clock: `lttng regenerate metadata` may change the offset between archives. */
+/* Returns the piece's own clock: `lttng regenerate metadata` may change the offset between archives. */
 const struct ctf_clock *ctf_trace_clock_of(const struct ctf_trace *t, uint32_t piece, const struct ctf_stream_class *sc)
 {
     const struct ctf_metadata *md = &t->pieces.v[piece].md, *of_all = main_of(t);
@@ -211,7 +211,7 @@ struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *t, uint32_t piece, 
 
 /* ---- packets ---- */
 
-/* Behind the last byte that is not 0: no event starts there in a packet that its tracer did not close. */
+/* Returns the end of the last byte that is not 0: in a packet that its tracer did not close, no event starts there. */
 static uint64_t zeros_begin(const uint8_t *data, uint64_t bytes)
 {
     while (bytes && !data[bytes - 1])
@@ -249,7 +249,7 @@ bool ctf_packet_open(const struct ctf_trace *t, const struct ctf_stream *s, cons
     return ok;
 }
 
-/* Of events of a packet. */
+/* Adds a problem of events of a packet. */
 static void __attribute__((format(printf, 3, 4)))
 add_of_packet(struct ctf_problems *out, const struct ctf_packet *p, const char *fmt, ...)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Words, numbers, strings and marks of a metadata text, and the values of attributes. */
+/* Words, numbers, strings and punctuation of a metadata text, and the values of attributes. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,12 +70,12 @@ struct tsdl_shown tsdl_show(const struct tsdl_lexer *l, const struct tsdl_token 
     for (; n < t->n && n < sizeof s - 4; n++)
         s[n] = (unsigned char)t->s[n] < 0x20 || t->s[n] == 0x7f ? '?' : t->s[n];
     while (n < t->n && n > 0 && ((unsigned char)t->s[n] & 0xc0) == 0x80)
-        n--; /* do not cut within a character */
+        n--; /* keeps characters whole */
     snprintf(shown.s, sizeof shown.s, "'%.*s%s'", (int)n, s, n < t->n ? "..." : "");
     return shown;
 }
 
-/* Past spaces and comments. */
+/* Skips spaces and comments. */
 static const char *skip_blank(struct tsdl_lexer *l)
 {
     const char *p = l->p, *end = l->end;
@@ -125,10 +125,10 @@ static void read_number(struct tsdl_lexer *l, const char *p)
     l->p = q;
 }
 
-/* An escape behind its backslash. */
+/* Escape after its backslash. */
 struct escape {
-    size_t n;      /* characters it takes; 0: it is none */
-    uint32_t code; /* byte, or character by its number in Unicode */
+    size_t n;      /* characters it takes; 0: invalid */
+    uint32_t code; /* byte, or Unicode code point */
     bool is_character;
 };
 
@@ -156,7 +156,7 @@ static bool escape_fits(const struct escape *e)
     return e->is_character ? e->code <= 0x10ffff && (e->code < 0xd800 || e->code > 0xdfff) : e->code <= 0xff;
 }
 
-/* The bytes it stands for: characters as UTF-8. */
+/* Writes the bytes of the escape: characters as UTF-8. */
 static char *put_escape(char *o, const struct escape *e)
 {
     uint32_t c = e->code;
@@ -323,8 +323,8 @@ void tsdl_skip_block(struct tsdl_lexer *l)
     l->p = close;
 }
 
-/* What an escape is taken for: of a number that is too large for a byte the digits that make one;
- * what is none (n 0) is text. */
+/* Returns the effective escape. If a number is too large for a byte, only the digits that fit are used. Invalid escapes
+ * (n 0) are text. */
 static struct escape as_read(const char *p, const char *end)
 {
     struct escape e = read_escape(p, end);
@@ -352,7 +352,7 @@ char *tsdl_text(struct arena *a, const struct tsdl_token *t)
         o = e.n ? put_escape(o, &e) : (*o = '\\', o + 1);
         p += 1 + e.n;
     }
-    return out; /* the arena's memory is zeroed and the quotes left room: terminated */
+    return out; /* terminated, since the arena's memory is zeroed and the quotes left room */
 }
 
 /* ---- attribute values ---- */

@@ -12,7 +12,7 @@ static const char *skip_blanks(const char *p, const char *end)
     return p;
 }
 
-/* Behind an integer, or NULL. */
+/* Returns the position after an integer, or NULL. */
 static const char *skip_integer(const char *p, const char *end)
 {
     p = skip_blanks(p, end);
@@ -23,7 +23,7 @@ static const char *skip_integer(const char *p, const char *end)
     return p > digits ? skip_blanks(p, end) : NULL;
 }
 
-/* Is it ` = 1 ... 2,` as behind a label? */
+/* Returns whether the text is like ` = 1 ... 2,` after a label. */
 static bool is_value(const char *p, const char *end)
 {
     p = skip_blanks(p, end);
@@ -35,7 +35,7 @@ static bool is_value(const char *p, const char *end)
     return skip_blanks(p, end) == end;
 }
 
-/* May this stand between the quotes of a string? */
+/* Returns whether the text is valid between the quotes of a string. */
 static bool is_escaped(const char *p, const char *end)
 {
     for (; p < end; p++) {
@@ -46,7 +46,7 @@ static bool is_escaped(const char *p, const char *end)
     return true;
 }
 
-/* The label of a line that has nothing but a label and its value, between the quotes. begin NULL: another line. */
+/* Returns the label, between the quotes, of a line that consists of a label and its value. begin NULL: another line. */
 static struct tsdl_span label_of(const char *line, const char *end)
 {
     const char *open = skip_blanks(line, end), *close = end;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The blocks of a metadata text that make a schema: declarations, trace, streams, events. */
+/* Blocks of a metadata text that make a schema: declarations, trace, streams, events. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ctf/ctf2.h"
 
-/* What stands before '=' or ':=' in a block: words with dots. */
+/* Left side of '=' or ':=' in a block: words with dots. */
 struct left {
     struct tsdl_token t;
     char s[40];
@@ -20,7 +20,7 @@ static bool read_left(struct tsdl_lexer *l, struct left *left)
         if (!tsdl_expect(l, TSDL_WORD, "of an attribute"))
             return false;
         if (n + word.n + 2 > sizeof left->s) {
-            n = 0; /* longer than any that is known */
+            n = 0; /* longer than any known name */
             left->s[n++] = '?';
             continue;
         }
@@ -33,7 +33,7 @@ static bool read_left(struct tsdl_lexer *l, struct left *left)
     return true;
 }
 
-/* One attribute of a block. A handler that knows the name consumes what follows, with the ';', and returns true. */
+/* Handler of one attribute of a block. If it knows the name, it consumes the rest, with the ';', and returns true. */
 typedef bool on_value(struct tsdl_parser *p, void *arg, const char *name, const struct tsdl_value *v);
 typedef struct tsdl_decl **on_type(struct tsdl_parser *p, void *arg, const char *name);
 
@@ -100,7 +100,7 @@ static bool trace_value(struct tsdl_parser *p, void *arg, const char *name, cons
         : strcmp(name, "minor") == 0              ? &version->minor
                                                   : NULL;
     if (!number)
-        return strcmp(name, "uuid") == 0 || strcmp(name, "byte_order") == 0; /* the scan has read them */
+        return strcmp(name, "uuid") == 0 || strcmp(name, "byte_order") == 0; /* read by the scan */
     is_count(p, v, name, number);
     if (*number != (number == &version->major ? 1 : 8))
         tsdl_fail(&p->lex, v->t.s, ERR_UNSUPPORTED, "trace %s is %llu, but only CTF 1.8 can be read", name,
@@ -201,11 +201,11 @@ static void read_event(struct tsdl_parser *p)
     vec_push(&p->events, ev);
 }
 
-/* ---- all of it ---- */
+/* ---- whole text ---- */
 
 enum parse_pass { PASS_DECLARATIONS, PASS_TRACE, PASS_STREAMS, PASS_EVENTS };
 
-/* To the end of the statement, with its ';' if there is one. */
+/* Skips to the end of the statement, with its ';' if there is one. */
 static void skip_statement(struct tsdl_lexer *l)
 {
     while (l->t.kind != ';' && l->t.kind != TSDL_END) {
@@ -257,7 +257,7 @@ static void read_statement(struct tsdl_parser *p, enum parse_pass pass)
     tsdl_next(l);
 }
 
-/* All declarations of the text that the scan covered. */
+/* Parses all declarations of the text covered by the scan. */
 static void parse(struct tsdl_parser *p)
 {
     const char *text = p->lex.text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lengths and tags of CTF 1.8 find their fields by dotted names. */
+/* References of CTF 1.8: lengths and tags find their fields by dotted names. */
 #include <string.h>
 
 #include "ctf/tsdl_resolver.h"
@@ -9,7 +9,7 @@ static void fail_at(struct resolver *b, const char *at, int code, const char *te
     tsdl_fail(&b->p->lex, at, code, "%s", text);
 }
 
-/* Follows path->part[from…] from a struct. While the struct is still being made (frame < depth), only members up to the
+/* Follows path->part[from…] from a struct. In a struct that is still being made (frame < depth), only members up to the
  * current one exist. */
 static const struct ctf_type *follow(
     struct resolver *b, const struct ctf_type *type, uint32_t frame, const struct tsdl_path *path, uint32_t from)
@@ -29,7 +29,7 @@ static const struct ctf_type *follow(
     return type;
 }
 
-/* Number of parts that name a scope ("stream.event.context"), 0 when the path is relative. */
+/* Returns the number of parts that name a scope ("stream.event.context"), 0 if the path is relative. */
 static uint32_t absolute_scope(const struct tsdl_path *path, enum ctf_scope *scope)
 {
     static const struct {

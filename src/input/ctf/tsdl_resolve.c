@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From declarations to a schema: every use gets its own types, lengths and tags find their fields, sizes are
+/* Turns declarations into a schema: every use gets its own types, lengths and tags find their fields, sizes are
  * computed. */
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static int64_t align_up(int64_t bits, uint32_t align)
     return (bits + align - 1) & -(int64_t)align;
 }
 
-/* Members of structs and variants; sizes and alignment of structs. */
+/* Makes members of structs and variants, and computes sizes and alignment of structs. */
 static bool make_members(struct resolver *b, const struct tsdl_decl *d, struct ctf_type *type, int64_t *least)
 {
     if (!resolver_count(b, d->at, d->n) || !push(b, d, type))
@@ -124,7 +124,7 @@ static bool make_variant(struct resolver *b, const struct tsdl_decl *d, struct c
     return ok;
 }
 
-/* Text whose bytes are no whole number of code units is looked at when it is decoded. */
+/* Returns whether the bytes of a text are no whole number of code units, which is checked when decoding. */
 static bool has_odd_units(const struct tsdl_decl *d)
 {
     unsigned unit = d->encoding >= CTF_UTF32BE ? 4 : d->encoding >= CTF_UTF16BE ? 2 : 1;
@@ -165,8 +165,8 @@ static bool make_list(struct resolver *b, const struct tsdl_decl *d, struct ctf_
     return true;
 }
 
-/* A type for one use; *out is set before the members are made, so that they can refer to members before them.
- * `least`: bits it takes at least. */
+/* Makes a type for one use. *out is set before the members are made, so that they can refer to earlier members.
+ * `least`: its minimum of bits. */
 static bool make(struct resolver *b, const struct tsdl_decl *d, const struct ctf_type **out, int64_t *least)
 {
     if (!resolver_count(b, d->at, 1))
@@ -217,7 +217,7 @@ static uint16_t role_named(enum ctf_scope scope, const char *name)
         const char *name;
         enum ctf_role role;
     } named[] = {
-        {CTF_PACKET_CONTEXT, "cpu_id", CTF_ROLE_CPU}, /* of LTTng, in CTF 2 too */
+        {CTF_PACKET_CONTEXT, "cpu_id", CTF_ROLE_CPU}, /* LTTng's, in CTF 2 too */
         {CTF_PACKET_CONTEXT, "timestamp_begin", CTF_ROLE_BEGIN},
         {CTF_PACKET_CONTEXT, "timestamp_end", CTF_ROLE_END},
         {CTF_PACKET_CONTEXT, "content_size", CTF_ROLE_CONTENT_SIZE},
@@ -236,7 +236,7 @@ static uint16_t role_named(enum ctf_scope scope, const char *name)
     return 0;
 }
 
-/* Roles that fields have by their names: at the top of packet scopes, at any depth of event headers. */
+/* Sets roles of fields by their names: at the top of packet scopes, at any depth of event headers. */
 static void name_roles(struct resolver *b, enum ctf_scope scope, struct ctf_type *type)
 {
     bool ctf2 = b->schema->is_ctf2;
@@ -271,7 +271,7 @@ static const struct ctf_type *make_scope(struct resolver *b, enum ctf_scope scop
 
 /* ---- clocks ---- */
 
-/* Times that are mapped to no clock are mapped to the trace's only one. */
+/* Maps times without a clock to the trace's only one. */
 static void map_times(struct resolver *b, const struct ctf_type *type, const char *name)
 {
     if (!type || (type->kind != CTF_STRUCT && type->kind != CTF_VARIANT))
@@ -327,7 +327,7 @@ static void make_stream(struct resolver *b, uint32_t i)
         stream->clock = first_clock(stream->event_context);
 }
 
-/* Streams whose headers and contexts have no clock take that of their events. */
+/* Sets the clocks of streams without one in headers and contexts: the clock of their events. */
 static void find_event_clocks(struct ctf_schema *s)
 {
     for (size_t i = 2; i < s->n_classes; i++) {
@@ -352,7 +352,8 @@ static void make_streams(struct resolver *b)
     struct tsdl_parser *p = b->p;
     struct tsdl_lexer *l = &p->lex;
     if (p->streams.n == 0 && !b->schema->is_ctf2)
-        vec_push(&p->streams, ((struct tsdl_stream){.at = p->scan->trace.begin})); /* events alone make a stream */
+        vec_push(&p->streams, ((struct tsdl_stream){.at = p->scan->trace.begin})); /* stream of a trace that declares
+                                                                                    * only events */
     if (p->streams.n == 0)
         return;
     if (!resolver_count(b, p->streams.v[p->streams.n - 1].at, p->streams.n))
@@ -368,7 +369,7 @@ static void make_streams(struct resolver *b)
     b->stream_types = arena_new(&p->temp, size_t, p->streams.n);
 }
 
-/* The stream an event block belongs to, or NULL with the error. */
+/* Returns the stream of an event block, or NULL with the error. */
 static struct ctf_stream_class *stream_of(struct resolver *b, const struct tsdl_event *ev)
 {
     struct ctf_schema *s = b->schema;
@@ -402,7 +403,8 @@ static void make_event(struct resolver *b, size_t i)
     b->stream = (uint32_t)(stream - b->schema->streams);
     b->n_event = 0;
     b->event_targets = b->targets.n;
-    if (!resolver_count(b, decl->at, b->stream_types[b->stream])) /* they are part of each event's reading plan */
+    if (!resolver_count(b, decl->at, b->stream_types[b->stream])) /* types in stream scopes are part of each event's
+                                                                   * reading plan */
         return;
     b->roots[CTF_PACKET_HEADER] = b->schema->packet_header;
     b->roots[CTF_PACKET_CONTEXT] = stream->packet_context;
@@ -443,7 +445,7 @@ static int by_event_id(const void *a, const void *b)
     return x->id != y->id ? order_of(x->id, y->id) : order_of(x->index, y->index);
 }
 
-/* The tables by id of all streams. */
+/* Makes the tables by id of all streams. */
 static void index_events(struct resolver *b)
 {
     struct ctf_schema *s = b->schema;

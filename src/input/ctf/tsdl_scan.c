@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the top-level blocks of a metadata text without reading what is in them, and what of the text makes the schema.
- *
- * Opening many traces spends its time here, so the inside of blocks is crossed 16 bytes at a time: only braces, quotes
- * and slashes matter. */
+/* Finds the top-level blocks of a metadata text without parsing their contents, and selects the parts that make the
+ * schema. Opening many traces spends its time here. So the inside of blocks is skipped 16 bytes at a time: only braces,
+ * quotes and slashes matter. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +26,7 @@ static const char *quoted_end(const char *p, const char *end, char quote)
     return NULL;
 }
 
-/* Behind the special character at p and what belongs to it; NULL at the text's end. */
+/* Returns the position after the special character at p and its token; NULL at the text's end. */
 static const char *after_special(const char *p, const char *end, size_t *depth)
 {
     switch (*p) {
@@ -71,7 +70,8 @@ const char *tsdl_block_end(const char *p, const char *end)
     return NULL;
 }
 
-/* The uuid and byte order of the trace block, whose rest is the parser's. The current token is its '{'; ends on '}'. */
+/* Reads uuid and byte order of the trace block; the parser reads the rest. Starts on the block's '{' and ends on its
+ * '}'. */
 static void scan_trace(struct tsdl_lexer *l, struct tsdl_scan *scan)
 {
     tsdl_next(l);
@@ -104,7 +104,7 @@ static void add_shared(struct tsdl_scan *scan, const char *begin, const char *en
         vec_push(&scan->shared, ((struct tsdl_span){begin, end}));
 }
 
-/* One top-level statement. Returns false when the text ends within it. */
+/* Scans a top-level statement. Returns false if the text ends within it. */
 static bool scan_statement(struct tsdl_lexer *l, struct tsdl_scan *scan)
 {
     struct tsdl_token first = l->t;
@@ -146,7 +146,8 @@ static bool scan_statement(struct tsdl_lexer *l, struct tsdl_scan *scan)
     return true;
 }
 
-/* A statement without end in a text that has nothing usable before it: says which bracket is wrong, if one is. */
+/* Explains a statement without end in a text that has nothing usable before it: names the wrong bracket, if there is
+ * one. */
 static void explain_cut(struct tsdl_lexer *l, const char *begin)
 {
     const char *open[64];
@@ -175,7 +176,7 @@ static void explain_cut(struct tsdl_lexer *l, const char *begin)
     tsdl_fail(l, begin, ERR_FORMAT, "the text ends within the statement that begins here");
 }
 
-/* The text without env and clock blocks and without the trace's uuid. */
+/* Sets the text without env and clock blocks and without the trace's uuid. */
 static void find_shared(struct tsdl_scan *scan, const char *text)
 {
     const char *p = text;

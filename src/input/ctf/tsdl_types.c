@@ -51,7 +51,7 @@ static int number_base(const struct tsdl_value *v)
     return 0;
 }
 
-/* 1 text, 0 none, -1 unknown */
+/* Returns 1 text, 0 none, -1 unknown. */
 static int text_encoding(const struct tsdl_value *v)
 {
     static const char *const text[] = {"UTF8", "utf8", "UTF-8", "utf-8", "ASCII", "ascii"};
@@ -69,7 +69,7 @@ static void set_clock(struct tsdl_parser *p, struct tsdl_decl *d, const struct t
         tsdl_fail(&p->lex, v->t.s, ERR_FORMAT, "a map must look like clock.NAME.value");
 }
 
-/* Attributes that are common to integers, floats and strings; the rest gets a warning. */
+/* Sets attributes common to integers, floats and strings; others get a warning. */
 static void set_attribute(
     struct tsdl_parser *p, struct tsdl_decl *d, const struct tsdl_token *name, const struct tsdl_value *v)
 {
@@ -239,7 +239,7 @@ static void read_labels(struct tsdl_parser *p, struct tsdl_decl *d)
     vec_free(&labels);
 }
 
-/* Consumes `struct`, `variant` or `enum` and the name that may follow, which lies at *at. NULL: none does. */
+/* Consumes `struct`, `variant` or `enum` and an optional name, which lies at *at. NULL: no name. */
 static struct tsdl_name *read_tag(struct tsdl_parser *p, const char **at)
 {
     tsdl_next(&p->lex);
@@ -309,7 +309,7 @@ static struct tsdl_path *read_path(struct tsdl_parser *p, const char *what)
     return path;
 }
 
-/* The dimensions behind a name: x[2][3] is 2 times 3 elements. */
+/* Reads the dimensions after a name: x[2][3] is 2 times 3 elements. */
 static struct tsdl_decl *read_dimensions(struct tsdl_parser *p, struct tsdl_decl *element)
 {
     struct tsdl_lexer *l = &p->lex;
@@ -339,7 +339,7 @@ static struct tsdl_decl *read_dimensions(struct tsdl_parser *p, struct tsdl_decl
     return l->failed ? NULL : d;
 }
 
-/* `NAME[…]…` after a type. */
+/* Reads `NAME[…]…` after a type. */
 static struct tsdl_decl *read_declarator(struct tsdl_parser *p, struct tsdl_decl *type, struct tsdl_name **name)
 {
     struct tsdl_lexer *l = &p->lex;
@@ -361,7 +361,7 @@ static bool is_named_kind(const struct tsdl_token *t)
     return tsdl_is(t, "struct") || tsdl_is(t, "variant") || tsdl_is(t, "enum");
 }
 
-/* `struct a {…} struct b {…}`: one declaration of several types. Returns how many. */
+/* Reads `struct a {…} struct b {…}`: one declaration of several types. Returns how many. */
 static size_t read_types(struct tsdl_parser *p, struct tsdl_decl **last)
 {
     size_t n = 0;
@@ -372,7 +372,7 @@ static size_t read_types(struct tsdl_parser *p, struct tsdl_decl **last)
     return n;
 }
 
-/* Fields of one type, or types without a field, of the struct or variant `d`. */
+/* Reads fields of one type, or types without a field, of the struct or variant `d`. */
 static void read_member(struct tsdl_parser *p, struct tsdl_decl *d, struct tsdl_member **v, size_t *n, size_t *cap)
 {
     struct tsdl_lexer *l = &p->lex;
@@ -397,7 +397,7 @@ static void read_member(struct tsdl_parser *p, struct tsdl_decl *d, struct tsdl_
     tsdl_expect(l, ';', "after a field");
 }
 
-/* A first underscore is not part of what is shown, unless another member is already shown by the name without it. */
+/* Returns how the name is shown: without its first underscore, unless another member is already shown by that name. */
 static enum tsdl_shown_as member_shown(struct tsdl_parser *p, struct tsdl_member *v, size_t i)
 {
     const struct tsdl_name *name = v[i].name;
@@ -408,7 +408,7 @@ static enum tsdl_shown_as member_shown(struct tsdl_parser *p, struct tsdl_member
     return v[i].shown = name->s[0] != '_' || taken ? TSDL_SHOWN_WHOLE : TSDL_SHOWN_BARE;
 }
 
-/* Names within one struct or variant: written once, shown once. */
+/* Checks that names are unique within a struct or variant, and makes shown names unique. */
 static void check_names(struct tsdl_parser *p, struct tsdl_member *v, size_t n)
 {
     p->mark++;
@@ -463,7 +463,7 @@ static void read_align(struct tsdl_parser *p, struct tsdl_decl *d)
     tsdl_expect(l, ')', "after an alignment");
 }
 
-/* `struct NAME`, which may ask for more alignment than its declaration did. */
+/* Reads `struct NAME` with an alignment, which may be greater than the declaration's. */
 static struct tsdl_decl *read_aligned(struct tsdl_parser *p, struct tsdl_decl *named)
 {
     if (!named || !tsdl_is(&p->lex.t, "align") || tsdl_peek(&p->lex).kind != '(')
@@ -477,7 +477,7 @@ static struct tsdl_decl *read_aligned(struct tsdl_parser *p, struct tsdl_decl *n
     return d;
 }
 
-/* `struct NAME *`, which only a typealias can make a type. The current token is the first '*'. */
+/* Reads `struct NAME *`, which only a typealias can make a type. The current token is the first '*'. */
 static struct tsdl_decl *read_pointer(struct tsdl_parser *p, const char *at, const struct tsdl_name *name)
 {
     size_t stars = 0;
@@ -537,7 +537,7 @@ static struct tsdl_decl *read_variant(struct tsdl_parser *p)
 
 /* ---- types ---- */
 
-/* A type's words ("unsigned long", "void *", "uint8_t") as one name. With `name_follows`, the last word is a
+/* Joins a type's words ("unsigned long", "void *", "uint8_t") to one name. With `name_follows`, the last word is a
  * declarator's and stays. *plain: the same without `const`. NULL after failure. */
 static struct tsdl_name *read_words(struct tsdl_parser *p, bool name_follows, struct tsdl_name **plain)
 {
@@ -572,7 +572,7 @@ static struct tsdl_name *read_words(struct tsdl_parser *p, bool name_follows, st
     return tsdl_intern(p, words, n);
 }
 
-/* A type that has a name of its own: as declared, else without `const`. */
+/* Reads a named type: as declared, else without `const`. */
 static struct tsdl_decl *read_alias(struct tsdl_parser *p, bool name_follows)
 {
     const char *at = p->lex.t.s;

@@ -36,7 +36,7 @@ static char *put_character(char *o, uint32_t c)
     return o + n;
 }
 
-/* The character at *p, which goes behind it. */
+/* Returns the character at *p, and moves *p past it. */
 static uint32_t next_character(enum ctf_encoding e, const uint8_t **p, uint64_t *bytes)
 {
     unsigned unit = unit_bytes(e);
@@ -80,7 +80,7 @@ uint64_t wide_string_bytes(enum ctf_encoding e, const uint8_t *p)
 
 /* ---- bits ---- */
 
-/* Bit i of the value, 0 the least significant. */
+/* Returns bit i of the value; 0 is the least significant. */
 static bool bit_at(const struct ctf_type *t, const uint8_t *data, uint64_t pos, uint64_t i)
 {
     bool first_is_least = t->big_endian == t->is_reversed;
@@ -98,7 +98,7 @@ bool wide_any(const struct ctf_type *t, const uint8_t *data, uint64_t pos, uint6
     return false;
 }
 
-enum { DECIMAL_WORDS = 128 }; /* longer numbers are shown in hexadecimal: in decimal they would take too long */
+enum { DECIMAL_WORDS = 128 }; /* limit for decimal output; longer numbers are shown in hexadecimal, which is fast */
 
 static void put_decimal(struct text *t, uint32_t *words, size_t n, bool negative)
 {
@@ -128,7 +128,7 @@ static void put_decimal(struct text *t, uint32_t *words, size_t n, bool negative
     text_put(t, p, (size_t)(digits + sizeof digits - p));
 }
 
-/* The digits of `shift` bits each, without leading zeros (base 2: with them). */
+/* Writes digits of `shift` bits each, without leading zeros (base 2: with them). */
 static void put_digits(struct text *t, const struct ctf_type *type, const uint8_t *data, uint64_t pos, unsigned shift)
 {
     uint64_t bits = (uint64_t)type->size_bits, n = (bits + shift - 1) / shift;
@@ -176,7 +176,7 @@ uint64_t wide_leb(struct text *t, const struct ctf_type *type, const uint8_t *da
     uint64_t used = n;
     while (used > 10 && (p[used - 1] & 0x7f) == (negative ? 0x7f : 0) && !(negative && !(p[used - 2] & 0x40)))
         used--;
-    if (used * 7 > DECIMAL_WORDS * 32) { /* the bytes as they are */
+    if (used * 7 > DECIMAL_WORDS * 32) { /* raw bytes */
         text_puts(t, "0x");
         for (uint64_t i = n; i-- > 0;)
             text_printf(t, "%02X", p[i]);
