@@ -36,7 +36,7 @@ struct cli_verb {
 extern const struct cli_verb verb_info, verb_events, verb_index, verb_flows, verb_threads, verb_sync, verb_critpath,
     verb_requests, verb_serve, verb_coordinate, verb_status, verb_place, verb_span, verb_collect, verb_spans,
     verb_verify, verb_config, verb_completion;
-/* All verbs, in the order of the help; terminated by NULL. */
+/* Array of all verbs, in the order of the help; terminated by NULL. */
 extern const struct cli_verb *const cli_verbs[];
 
 /* Parses options anywhere among the arguments ("--" ends them). Moves positional arguments to argv[1 ..] and counts

@@ -16,7 +16,7 @@ struct cli_cluster {
     bool signed_only;
 };
 #define CLI_CLUSTER(c) CLI_CLUSTER_LETTER(c, 'c')
-/* Same, for verbs that use the letter for another option; 0: no letter. */
+/* CLI_CLUSTER for verbs that use the letter for another option; 0: no letter. */
 #define CLI_CLUSTER_LETTER(c, letter) \
     {"cluster", letter, CLI_STRING, "URL", \
         "the cluster's broker: nats://HOST:PORT, several between commas, or tls://…", \
@@ -38,7 +38,7 @@ struct cli_cluster {
         "nats-key", 0, CLI_STRING, "FILE", "its key (PEM)", &(c)->key \
     }
 
-/* Same, for verbs that query the nodes. */
+/* CLI_CLUSTER for verbs that query the nodes. */
 #define CLI_CLUSTER_ASKED(c) \
     CLI_CLUSTER(c), \
     { \

@@ -62,8 +62,7 @@ int critpath_check_requests(const struct critpath_question *, struct err *);
 const char *critpath_requests_host(const char *set, struct arena *);
 struct critpath_set {
     struct critpath_sums sums;
-    size_t of, left_out;     /* of: number of requests found; left_out: requests of the set whose paths could not be
-                              * followed */
+    size_t of, left_out;     /* number of requests found; number of those without a path */
     bool missing;            /* graph parts are missing because their node does not answer */
 };
 void critpath_set_fini(struct critpath_set *);

@@ -91,7 +91,7 @@ static int choose_thread(
     if (code < 0 && !found.n) {
         struct cluster_lives ever = {0};
         code = find_lives(a, thread, INT64_MIN, INT64_MAX, &ever);
-        if (code < 0 && some_within(&ever, o->begin, o->end)) /* its events may have come a moment ago */
+        if (code < 0 && some_within(&ever, o->begin, o->end)) /* tries again: its events may have come a moment ago */
             code = find_lives(a, thread, o->begin, o->end, &found);
         if (code < 0 && !found.n)
             code = refuse(a, thread, &ever, false);

@@ -215,7 +215,7 @@ struct summing {
     const struct requests *found;
     struct critpath_set *set;
     int64_t missing;
-    char *who; /* one of these nodes; or NULL */
+    char *who; /* name of one of these nodes, or NULL */
 };
 
 static void add(struct summing *s, const struct path_source *source, const struct path *p)

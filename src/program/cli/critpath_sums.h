@@ -14,7 +14,7 @@ struct critpath_sum {
     int64_t duration, network; /* network: part of `duration` spent waiting for messages on their way */
 };
 struct critpath_sums {
-    bool by_container;       /* by container, else by name and state; set before anything is added */
+    bool by_container;       /* sums by container, else by name and state; set before anything is added */
     VEC(struct critpath_sum) v;
     struct map numbers;      /* index by hash of machine, name and state */
     struct strings names;

@@ -26,7 +26,7 @@ static int open_cached(struct cli_far *far, struct cluster **out, struct err *e)
 struct handle {
     struct cluster *cluster;
     struct cluster_path *path;
-    const struct cluster_path *seen; /* that path; set already during find */
+    const struct cluster_path *seen; /* copy of `path`, set already during find */
     struct views_far_host *hosts;
     size_t n_hosts;
     const struct views_far_progress *progress; /* NULL, except during find */
@@ -179,7 +179,7 @@ static int whose(void *arg, uint64_t reference, const char *thread, int64_t begi
     return rc;
 }
 
-/* ---- many paths at once, for requests ---- */
+/* ---- batches of paths, for requests ---- */
 
 struct requests_handle {
     struct cluster *cluster;

@@ -18,7 +18,7 @@ const char *flows_sort_name(int sort);
 struct flows_host {
     const char *name;
     const struct clock_map *map; /* NULL: its own clock */
-    bool told;                   /* its packets are known */
+    bool told;                   /* packets are known */
 };
 
 /* Traffic in one direction, between two hosts or of a connection. Times by the reference clock. */

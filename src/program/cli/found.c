@@ -13,7 +13,7 @@
 #define WAIT_NS (2 * NS_PER_S)
 #define PATIENCE_NS (3 * NS_PER_S) /* timeout for nodes that do not answer */
 #define TOLD_NS (2 * NS_PER_S)     /* lifetime of the cached answer, so that many readers cause one query */
-#define LAST_NS (10 * NS_PER_S)    /* its lifetime while nodes are asked again */
+#define LAST_NS (10 * NS_PER_S)    /* lifetime of the cached answer while nodes are asked again */
 
 enum { LOOK_US = 20000 };
 

@@ -131,7 +131,7 @@ static void write_reasons(const struct cli_spans *c, const struct spans_causes *
     free(r);
 }
 
-/* ---- one trace ---- */
+/* ---- single trace ---- */
 
 static void sections_json(struct json *j, const struct cli_spans *c, uint32_t unit, struct spans_sections *path)
 {
@@ -230,7 +230,7 @@ static void write_sections(const struct cli_spans *c, uint32_t unit, struct text
     free(path.v);
 }
 
-/* ---- all traces ---- */
+/* ---- set of traces ---- */
 
 static void advise(const struct cli_spans *c, const struct spans_causes *x, struct cli_advice *a)
 {

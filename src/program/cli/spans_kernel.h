@@ -16,7 +16,7 @@ const struct experiment *cli_kernel_experiment(const struct cli_kernel *);
 /* Reasons for the time of a section of a span: the critical path of its process' thread over it, summed. */
 enum cli_why {
     WHY_RUNNING, WHY_PREEMPTED, WHY_DISK, WHY_NETWORK, WHY_TIMER, WHY_BLOCKED,
-    WHY_OTHER_SPAN,          /* any state, in the process of another span */
+    WHY_OTHER_SPAN,          /* state in the process of another span */
     WHY_UNKNOWN, WHY_COUNT
 };
 extern const char *const cli_why_names[WHY_COUNT];

@@ -65,7 +65,7 @@ void cli_clocks_fini(struct cli_clocks *);
 bool cli_clocks_apart(const struct cli_clocks *);
 /* Calls experiment_sync; contradictions between messages and --trust become notes. */
 int cli_sync(struct experiment *, const struct cli_clocks *, const struct clock_net **, struct err *);
-/* Does the same; *net is NULL if every host keeps its own clock. ERR_ARG: no other host is related to the reference
+/* Calls cli_sync; *net is NULL if every host keeps its own clock. ERR_ARG: no other host is related to the reference
  * named. */
 int cli_relate(struct experiment *, const struct cli_clocks *, const struct clock_net **net, struct err *);
 

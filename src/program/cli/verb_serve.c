@@ -104,7 +104,7 @@ static int join_cluster(struct membership *m, const char *store, const char *lis
     return rc || m->announced ? rc : announce_server(m, listening, e);
 }
 
-/* Must be called when nothing else uses the bus. */
+/* Closes the cluster's cache and bus; nothing else may use the bus any more. */
 static void close_cluster(struct membership *m)
 {
     cluster_cache_close(m->far.cache);
@@ -350,7 +350,7 @@ static int run(int argc, char **argv)
         vec_push(&served, (const char *)spans_path);
     vec_push(&served, (const char *)NULL);
     o.traces = served.v;
-    clocks.options.some_named = true; /* some experiments lack some of them */
+    clocks.options.some_named = true; /* experiments need not have all of them */
     vec_push(&origins, (const char *)NULL);
     char public_host[256]; /* host name of the public URL, by which others call this server */
     if (member.public_url && sscanf(member.public_url, "%*[^:]://%255[^:/]", public_host) == 1)

@@ -156,7 +156,7 @@ static int sync_traces(char **args, size_t n, struct index_options *o, const str
     int64_t started = time_monotonic_ns();
     if (cli_open_traces(args, n, o, &x, e))
         return cli_fail(e);
-    /* Only CSV needs notes on --trust: the other formats show its contradictions themselves. */
+    /* Notes on --trust are needed only for CSV: the other formats show its contradictions themselves. */
     int rc = format == CLI_CSV ? cli_sync(x, clocks, &net, e) : experiment_sync(x, &clocks->options, &net, e);
     if (rc || clock_net_relates(net, SIZE_MAX, e)) {
         experiment_close(x);

@@ -7,7 +7,7 @@
 
 /* Value that an attribute takes from the intervals of its row; the `number` of its struct view_row. */
 enum attribute {
-    ATTRIBUTE_GROUP,                     /* no states */
+    ATTRIBUTE_GROUP,                     /* group, without states */
     ATTRIBUTE_STATUS,                    /* the value's name */
     ATTRIBUTE_CALL,                      /* the system call */
     ATTRIBUTE_CPU_OF_THREAD,             /* the CPU that a thread has */

@@ -15,8 +15,8 @@ struct entry {
     const struct view_host *host;
     int64_t id, parent;
     enum level level;
-    int32_t cpu;    /* for CPU and COUNTER; else -1 */
-    size_t counter; /* for COUNTER: number within the host */
+    int32_t cpu;    /* CPU, COUNTER: number of the CPU; else -1 */
+    size_t counter; /* COUNTER: number within the host */
     const char *label;
 };
 typedef void on_entry(const struct view *self, const struct tsp_query *, struct tsp_answer *, const struct entry *);

@@ -9,7 +9,7 @@
 struct critical_names;
 /* Copies the names of all machines, and of the rows: on the path and at its end. */
 struct critical_names *critical_names_new(const struct views_far_path *);
-void critical_names_free(struct critical_names *); /* may be NULL */
+void critical_names_free(struct critical_names *); /* accepts NULL */
 const struct path_source *critical_names_source(const struct critical_names *); /* offers host_name and row_name */
 
 #endif

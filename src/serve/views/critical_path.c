@@ -320,7 +320,7 @@ static void write_arrows(
         const struct path_link *l = &p->links[i];
         if (!intersects(q, l) || l->kind >= LINK_KINDS)
             continue;
-        /* too many arrows for a picture: keeps one of each kind per pixel */
+        /* limit for pictures with too many arrows: keeps one of each kind per pixel */
         uint64_t cell = l->to_ts > q->begin ? ((uint64_t)l->to_ts - (uint64_t)q->begin) / cell_ns + 1 : 1;
         if (n > MAX_ARROWS && cell == last[l->kind])
             continue;

@@ -24,7 +24,7 @@ struct critical_entry {
     bool is_looked;               /* a request looks into it */
     uint64_t known, so_far_known; /* serial of the partial path, and of the one in so_far */
     struct err error;
-    bool alone; /* other machines could not be queried; `error` says why */
+    bool alone; /* queries of other machines failed; `error` says why */
     int stage;
     unsigned refs;        /* requests that use it */
     uint64_t used, asked; /* ticks */
@@ -290,7 +290,7 @@ static struct critical_entry *find_entry(struct critical_paths *p, const char *k
 
 static struct critical_entry *add_entry(struct critical_paths *p, const char *key, const struct critical_question *q)
 {
-    struct critical_entry *e = find_entry(p, key); /* may have been added by another request */
+    struct critical_entry *e = find_entry(p, key); /* entry added by another request meanwhile, if any */
     if (e || !make_room(p))
         return e;
     e = mem_zalloc(sizeof *e);

@@ -40,7 +40,7 @@ struct critical_view {
     struct views_far_path far;       /* owner of the path, if it came from other nodes */
     struct critical_names *names;    /* owner of the source, if the path is partial */
     char *sentence;                  /* answer in words (show/show.h); empty for a path of length zero */
-    struct critical_row *rows; size_t n_rows; /* by host, in order of appearance; within a host likewise */
+    struct critical_row *rows; size_t n_rows; /* ordered by host, in order of appearance; within a host likewise */
     uint32_t *by_row;                /* numbers of segments */
     struct map by_entry;             /* entry id -> row number */
     struct map by_row_of_path;       /* row of the path -> row number + 1 */

@@ -253,7 +253,7 @@ static void write_row(struct wanted *w, const struct stacks_trace *p, size_t row
     stack_thread(p->s, thread, &t);
     const struct call_tree *g = graph_of(w, p, thread);
     size_t depth = row - t.first_row, at = 0;
-    int64_t next = 0; /* all amounts below are written */
+    int64_t next = 0; /* least amount not yet written */
     tsp_begin_row(w->answer, entry);
     for (size_t i = 0; depth < g->depths && i < w->q->n_times; i++) {
         int64_t amount = w->q->times[i] == g->total && g->total ? g->total - 1 : w->q->times[i];

@@ -134,7 +134,7 @@ static void add_flow(struct views *x, size_t host, size_t flow, struct rows *row
             if (x->hosts[i].index->flows && flow_may_send(x->hosts[i].index->flows, &r.key))
                 return; /* shown at its sender */
         if (!stays(h, (int64_t)flow))
-            return; /* only forwarded by the host */
+            return; /* packets only forwarded by the host */
         r.sender = -1;
         r.receiver = (int32_t)host;
         add_receives(h, flow, NULL, &r);

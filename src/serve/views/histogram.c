@@ -12,7 +12,7 @@ struct unit {
     const char *name;
     uint64_t key;
     bool beside; /* user-space trace, besides the host's kernel trace */
-    bool lost;   /* some of its events were lost */
+    bool lost;   /* events were lost */
 };
 struct histogram {
     struct unit *units;

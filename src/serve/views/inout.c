@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In-and-out: template for user-defined analyses with expressions over events; flame chart and table of the pairs. */
+/* Template "in-and-out" for user-defined analyses with expressions over events; flame chart and table of the pairs. */
 #include "views/inout.h"
 #include "views/sampling.h"
 #include "views/spans.h"

@@ -19,7 +19,7 @@ const char *inout_config_parse(const struct event_table *, json_t *parameters, s
 
 /* ---- background reading ---- */
 
-struct inout_cache;                       /* one per experiment; thread-safe */
+struct inout_cache;                       /* cache of an experiment; thread-safe */
 void *inout_cache_new(struct views *);
 void inout_cache_free(struct inout_cache *); /* stops running readers */
 const struct event_table *inout_table(const struct inout_cache *);
@@ -27,7 +27,7 @@ struct inout_entry;
 struct inout_answer {
     const struct event_pairs *pairs;     /* NULL: not yet known, or failed */
     int status;                          /* TSP_RUNNING, TSP_COMPLETED, TSP_FAILED */
-    const char *message;                 /* in the arena or static; NULL: the default word */
+    const char *message;                 /* text in the arena or static; NULL: the default word */
     uint64_t read, of;                   /* events, while running */
     struct inout_entry *entry;
 };

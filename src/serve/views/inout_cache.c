@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* In-and-out analyses in the background: a thread for each active reader, and a cache of the most recent results. */
+/* Background reading for in-and-out analyses: a thread for each active reader, and a cache of the most recent
+ * results. */
 #include <inttypes.h>
 #include <stdatomic.h>
 

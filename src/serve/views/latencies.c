@@ -164,7 +164,7 @@ static const struct tsp_column *columns_of(int kind, size_t *n)
 struct lines {
     const struct views *x;
     int kind;
-    struct row_order order; /* one row per host */
+    struct row_order order; /* order of rows, with a list per host */
     /* Cache of the last requested line, whose next cell is usually requested next. */
     struct {
         size_t row;
@@ -217,7 +217,7 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
     switch (column) {
     case 0: text_i64(out, view_to_reference(h, v.begin)); break;
     case 1: text_i64(out, view_to_reference(h, v.end)); break;
-    case 2: text_i64(out, v.end - v.begin); break; /* on the host's clock, since drifting clocks change differences */
+    case 2: text_i64(out, v.end - v.begin); break; /* host's clock, since drifting clocks change differences */
     case 4: text_puts(out, h->index->name); break;
     case 3: text_puts(out, v.name && *v.name ? v.name : t.name); break;
     case 5:

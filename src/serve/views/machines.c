@@ -326,7 +326,7 @@ static void tooltip(const struct view *self, struct views *x, const struct tsp_q
     tsp_begin_tooltip(answer);
     if (named && i >= 0 && i < (int64_t)x->n_hosts && has_data(self, &x->hosts[i])) {
         const struct view_host *h = &x->hosts[i];
-        bool lasts = q->element_duration > 0; /* else shows the following millisecond */
+        bool lasts = q->element_duration > 0; /* false: shows the following millisecond */
         int64_t from = lasts ? q->element_time : t;
         if (__builtin_add_overflow(from, lasts ? q->element_duration : 1000000, &until))
             until = INT64_MAX;

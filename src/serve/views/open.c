@@ -342,7 +342,7 @@ static int relate(struct views *x, const struct clock_options *clock, struct err
 {
     struct err unsynchronised = {0};
     bool apart = clock->no_messages && !clock->n_trust;
-    /* every host keeps its own clock on failure; the clock report says why */
+    /* Failure leaves every host its own clock; the clock report says why. */
     if (!apart && indexed_hosts(x->x) > 1 && experiment_sync(x->x, clock, &x->clocks, &unsynchronised)) {
         x->clocks = NULL;
         if (unsynchronised.code == ERR_NOMEM)

@@ -13,7 +13,7 @@
 /* Row number i is the entry view_id(x, i). Valid while the experiment is open. */
 struct view_rows {
     VEC(struct view_row) v;
-    struct arena arena;                  /* for labels and the view's own data */
+    struct arena arena;                  /* memory of labels and the view's own data */
     void *own;                           /* data of the view */
 };
 /* Adds a row or a group and returns its number. Labels are borrowed. */

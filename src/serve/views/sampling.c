@@ -12,7 +12,7 @@ int64_t view_sample_time(const struct view_host *h, int64_t t)
     int64_t at = view_to_host(h, t);
     if (!h->map)
         return at;
-    /* a few steps at most: near the ends of 64 bits conversions saturate, and no time is right */
+    /* Limit of steps: near the ends of 64 bits conversions saturate, and no time is right. */
     for (int i = 0; i < NEAR && at > INT64_MIN && view_to_reference(h, at) > t; i++)
         at--;
     for (int i = 0; i < NEAR && at < INT64_MAX && view_to_reference(h, at + 1) <= t; i++)

@@ -40,10 +40,10 @@ struct view_row {
     int64_t parent;                        /* number of an earlier row, or VIEW_NO_PARENT; see rows.h */
     size_t host;
     const char *label;
-    int kind; size_t row;                  /* in the host's store */
+    int kind; size_t row;                  /* kind and row in the host's store */
     int64_t number;                        /* meaning defined by the view: a CPU, an interrupt, … */
     const char *beside;                    /* second column of the tree; NULL: empty */
-    uint64_t key;                          /* as in tsp_entry. 0: the host for a root, the label for others */
+    uint64_t key;                          /* key as in tsp_entry. 0: the host for a root, the label for others */
 };
 
 struct view_rows;

@@ -50,7 +50,7 @@ void view_write_spans(const struct view_spans *s, const struct views *x, const s
         }
         int64_t begin = at != SIZE_MAX ? end_of(s, at) : x->data.begin,
                 end = after < s->n ? begin_of(s, after) : x->data.end;
-        if (t >= end) /* after the experiment's end */
+        if (t >= end) /* time after the experiment's end */
             break;
         tsp_write_state(answer, &(struct tsp_state){.start = begin, .end = end});
         i = time_from(q, i + 1, end);

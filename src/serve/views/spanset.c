@@ -24,7 +24,7 @@ struct found_link {
 struct reading {
     struct views *x;
     struct spanset *o;
-    size_t path; /* its number in the request */
+    size_t path; /* number of the path in the request */
     uint64_t n, told;
     int64_t begin, end;
     VEC(struct found_event) events;

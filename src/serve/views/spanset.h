@@ -20,16 +20,16 @@ enum { SPANSET_NONE = UINT32_MAX };
 struct spanset_entry {
     uint32_t parent, trace;
     uint32_t first, n;
-    uint32_t service, host_text;         /* for places and rows below them */
+    uint32_t service, host_text;         /* names, for places and rows below them */
     uint32_t left_out;                   /* number of its spans (units) without a row */
     int32_t host;                        /* number of the traced host, or -1 */
     uint16_t number;                     /* number among siblings of its kind */
     uint8_t kind;
 };
-struct spanset_shown { uint32_t entry, entries, rows, errors; int64_t begin, end; }; /* by trace */
+struct spanset_shown { uint32_t entry, entries, rows, errors; int64_t begin, end; }; /* state by trace */
 struct spanset_time { int64_t begin, end; };
 struct spanset_event { int64_t time; uint32_t row, name; };
-struct spanset_arrow { int64_t begin, end; uint32_t from, to; bool is_link; }; /* from, to: rows */
+struct spanset_arrow { int64_t begin, end; uint32_t from, to; bool is_link; }; /* arrow; from, to: rows */
 
 struct spanset {
     const struct views *x;
@@ -38,7 +38,7 @@ struct spanset {
     const struct spans_row *rows; size_t n_rows;
     const struct spans_trace *traces; size_t n_traces;
     const struct spans_unit *units; size_t n_units;
-    struct spanset_time *times;          /* on the experiment's clock, by row */
+    struct spanset_time *times;          /* times by row, on the experiment's clock */
     struct index_joined joined;          /* host and thread in the kernel traces, by row */
     uint32_t *entry_of;                  /* lane that shows the row, by row; or SPANSET_NONE */
     struct spanset_shown *shown;         /* indexed by trace */

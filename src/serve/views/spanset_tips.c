@@ -58,7 +58,7 @@ static void write_attributes(const struct spanset_pointed *p, const struct span_
     struct arena *arena = p->q->http->arena;
     for (size_t i = 0; i < a->n && i < MOST_ATTRIBUTES; i++) {
         if (*of && !strcmp(a->v[i].key, "service.name"))
-            continue; /* already written */
+            continue; /* attribute already written */
         bool like_ours = !*of && (a->v[i].key[0] < 'a' || a->v[i].key[0] > 'z');
         struct text name = {.fd = -1};
         text_puts(&name, like_ours ? "attribute " : of);

@@ -332,7 +332,7 @@ static void arrows(const struct view *self, struct views *x, const struct tsp_qu
     size_t n = 0, at = 0;
     for (size_t i = 0; i < o->arrows.n; i++)
         n += is_in_view(o, q, o->arrows.v + i);
-    size_t step = n / MOST_ARROWS + 1; /* above the limit, every step-th arrow is written */
+    size_t step = n / MOST_ARROWS + 1; /* step of the arrows written, above the limit */
     tsp_begin_arrows(answer);
     for (size_t i = 0; i < o->arrows.n && view_goes_on(q, answer); i++) {
         const struct spanset_arrow *a = o->arrows.v + i;

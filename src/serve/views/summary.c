@@ -80,7 +80,8 @@ static bool is_waiting(int value)
     return value == STATE_WAIT_BLOCKED || value == STATE_WAIT_UNKNOWN || value == STATE_UNKNOWN;
 }
 
-/* Most frequent state; the first in order of states if equal. Threads: a waiting state only if there is no other. */
+/* Returns the most frequent state; if equal, the first in the order of states. Threads: a waiting state only if there
+ * is no other. */
 static int dominant(const uint32_t of[STATE_VALUES], int line)
 {
     int best = STATE_NONE;

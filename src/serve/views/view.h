@@ -41,7 +41,7 @@ struct views {
     /* clock maps are set: merged reading is on the reference clock */
     const struct ctf_source *sources; size_t n_sources;
     const int32_t *source_hosts;         /* host of each source, -1 unknown */
-    const struct index_trace *traces;    /* by source: user-space traces with their stores */
+    const struct index_trace *traces;    /* user-space traces with their stores, by source */
     struct path_local *paths;            /* traces for critical paths; NULL without kernel traces */
     const int32_t *path_hosts;           /* host number in `paths` by host number here; -1 none */
     const struct views_far *far;         /* views.h; or NULL */
@@ -149,7 +149,7 @@ bool view_next_thread(const struct views *, const struct view_host *host, const 
 bool view_has_selection(const struct views *, const struct tsp_query *);
 
 /* Writes an entry of a chart, with one label. host: NULL for none; a root with a host represents it. */
-enum view_entry { VIEW_GROUP = 0, VIEW_DATA = 1 /* has a series */, VIEW_DEFAULT = 2 /* shown at first */ };
+enum view_entry { VIEW_GROUP = 0, VIEW_DATA = 1 /* entry with a series */, VIEW_DEFAULT = 2 /* shown at first */ };
 void view_write_entry(struct tsp_answer *, const struct view_host *, int64_t id, int64_t parent, const char *label,
     unsigned flags);
 /* Writes an entry whose label does not identify it. */

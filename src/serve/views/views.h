@@ -18,7 +18,7 @@ struct views_far_host { const char *name; uint64_t key; /* struct index_host */ 
 struct views_far_path {
     const struct path *path;
     const struct path_source *source;
-    const struct views_far_host *hosts; size_t n_hosts; /* by host number of the path */
+    const struct views_far_host *hosts; size_t n_hosts; /* hosts by host number of the path */
     uint64_t (*row_id)(const struct views_far_path *, struct path_row); /* index_row_id, for threads */
     void *handle;                        /* owner of all these members */
 };
@@ -49,7 +49,7 @@ struct views_far {
     /* Finds the thread "HOST:TID" or "HOST:NAME": one life that touches [begin, end]. Takes at most a few seconds. */
     int (*whose)(void *arg, uint64_t reference, const char *thread, int64_t begin, int64_t end,
         struct views_far_thread *out, struct err *e);
-    /* Same as struct requests_far; all times use the clock of one host. */
+    /* Finds paths as struct requests_far does; all times use the clock of one host. */
     int (*requests)(void *arg, uint64_t reference, const struct views_far_request *, size_t n, const atomic_bool *stop,
         struct request_paths *out, struct err *e);
     void (*release_requests)(void *arg, struct request_paths *);
