@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a test does when a recording or a program that it needs is not here, and where its random numbers come from.
+"""Recordings and programs that a test needs, and seeds of random numbers.
 
-WEFT_REQUIRE_DATA set (as .ci/run does): what is absent fails the test. Otherwise the test is skipped.
-WEFT_SEED=N moves all seeds on; 0 (as in .ci/run): the same random numbers in every run, also where they differ else.
-"""
+WEFT_REQUIRE_DATA set (as .ci/run does): an absent one fails the test. Otherwise the test is skipped.
+WEFT_SEED=N is added to all seeds; 0 (as in .ci/run): every run has the same random numbers, also tests whose seed
+otherwise varies."""
 import functools
 import glob
 import os
@@ -20,12 +20,12 @@ def absent(what):
     raise unittest.SkipTest(what)
 
 
-# Debian keeps some programs where only root, or only their own wrapper, looks for them.
+# Folders of programs that Debian keeps where only root, or only their own wrapper, looks for them.
 ELSEWHERE = ("/usr/sbin", "/sbin", "/usr/lib/postgresql/*/bin")
 
 
 def program(name):
-    """The path of a program, or None."""
+    """Returns the path of a program, or None."""
     found = shutil.which(name)
     for where in ELSEWHERE if not found else ():
         found = found or max(glob.glob(os.path.join(where, name)), default=None)
@@ -33,8 +33,8 @@ def program(name):
 
 
 def need(*things):
-    """Paths, or names of programs, without which the test that is running can say nothing. Returns the last of them: a
-    path, or what starts the program."""
+    """Requires paths, or names of programs, for the running test. Returns the last of them: a path, or the program's
+    command."""
     for thing in things:
         if os.path.isabs(thing) and not os.path.exists(thing):
             absent(f"{thing} is absent (recordings: set WEFT_DATA)")
@@ -45,7 +45,7 @@ def need(*things):
 
 
 def needs(*things):
-    """Marks one test that needs these."""
+    """Decorates a test that needs these."""
     def decorate(test):
         @functools.wraps(test)
         def run(self):
@@ -56,7 +56,8 @@ def needs(*things):
 
 
 def have(*things):
-    """Whether all are here, for a part of a test that is left out without them; it fails where all must be here."""
+    """Returns whether all are present, for an optional part of a test. Fails if WEFT_REQUIRE_DATA is set and one is
+    absent."""
     try:
         need(*things)
     except unittest.SkipTest as why:
@@ -66,7 +67,7 @@ def have(*things):
 
 
 def run(main):
-    """Runs a test that is a plain function; exit status 77 (skipped) when what it needs is absent."""
+    """Runs a test that is a plain function; exit status 77 (skipped) if something it needs is absent."""
     try:
         main()
     except unittest.SkipTest as why:
@@ -75,10 +76,8 @@ def run(main):
 
 
 def seed(usual):
-    """The seed of random numbers: the usual one, moved on by WEFT_SEED; printed, so that a failure can be repeated.
-
-    usual None: another one in every run, where WEFT_SEED does not say which.
-    """
+    """Returns the seed of random numbers: the usual one plus WEFT_SEED; printed, so that a failure can be repeated.
+    usual None: a new one in every run, unless WEFT_SEED is set."""
     moved = int(os.environ.get("WEFT_SEED") or (random.randrange(1, 10**6) if usual is None else 0))
     print(f"random numbers: WEFT_SEED={moved}", flush=True)
     return (usual or 0) + moved

@@ -19,7 +19,7 @@ GONE = ("KV-Operation: DEL", "KV-Operation: PURGE", "Nats-Marker-Reason")
 
 
 def wait_for(what, condition, patience=PATIENCE_S):
-    """What the condition says once it is true."""
+    """Waits until the condition is true; returns its value."""
     end = time.monotonic() + patience
     while True:
         said = condition()
@@ -35,7 +35,7 @@ def broker_program():
 
 
 def free_port(address):
-    """Not one that others are given when they ask for any: a broker that was stopped comes back to its own."""
+    """Returns a free port outside the range of ephemeral ports, so that a stopped broker can return to its port."""
     while True:
         port = 10000 + int.from_bytes(os.urandom(2), "big") % 20000
         with socket.socket() as s:
@@ -47,10 +47,10 @@ def free_port(address):
 
 
 class Broker:
-    """address: of this machine; or within: what it runs in, which has the address for itself."""
+    """Broker of a cluster. address: of this machine; or within: network namespace, which has the address for itself."""
 
     def __init__(self, address="127.0.0.1", within=(), arguments=(), alone=True):
-        """arguments: more, of the program. alone: it answers without others."""
+        """arguments: additional ones of the program. alone: it answers without other brokers."""
         self.program, self.within, self.arguments, self.alone = broker_program(), within, arguments, alone
         self.address, self.port, self.directory = address, 4222 if within else free_port(address), scratch()
         self.url = f"nats://{address}:{self.port}"
@@ -80,8 +80,8 @@ class Broker:
             yield f
 
     def ask(self, subject, **body):
-        """What JetStream answers. A broker hangs up on who does not get to run for two seconds after it has connected:
-        then it is asked again."""
+        """Returns JetStream's answer. A broker disconnects clients that do not run for two seconds after connecting:
+        then the question is repeated."""
         for _ in range(4):
             with contextlib.suppress(ConnectionResetError, BrokenPipeError):
                 answer = self.ask_once(subject, body)
@@ -93,7 +93,7 @@ class Broker:
         with self.connect() as f:
             question = json.dumps(body).encode() if body else b""
             f.write(b"SUB _INBOX.test 1\r\n")
-            if not self.alone:  # the others have to hear of it
+            if not self.alone:  # entries must reach the other brokers
                 f.flush()
                 time.sleep(0.1)
             f.write(b"PUB %s _INBOX.test %d\r\n%s\r\n" % (subject.encode(), len(question), question))
@@ -111,7 +111,7 @@ class Broker:
                     return json.loads(f.read(int(line.split()[-1])))
 
     def table(self, name):
-        """{key: value} of a table."""
+        """Returns {key: value} of a table."""
         subjects = self.ask(f"$JS.API.STREAM.INFO.KV_{name}", subjects_filter=">").get("state", {}).get("subjects", {})
         entries = {}
         for subject in subjects or {}:
@@ -122,7 +122,7 @@ class Broker:
         return entries
 
     def put(self, table, key, value):
-        """As if a node had."""
+        """Writes an entry as a node would."""
         with self.connect() as f:
             f.write(b"PUB $KV.%s.%s %d\r\n%s\r\nPING\r\n" % (table.encode(), key.encode(), len(value), value))
             f.flush()
@@ -150,7 +150,7 @@ class Broker:
 
 
 class Brokers:
-    """Three that are one: what nodes are given is the URL of all."""
+    """Three brokers of one cluster; nodes get the URL of all."""
 
     def __init__(self):
         routes = [f"nats://127.0.0.1:{free_port('127.0.0.1')}" for _ in range(3)]
@@ -177,7 +177,7 @@ class Brokers:
 
 
 class Node:
-    """weft serve as a node. options: also of the program; within: what it runs in; program: another one."""
+    """Node: weft serve. options: of the program, too; within: its network namespace; program: another one."""
 
     def __init__(self, url, name, *traces, store=None, within=(), cluster=None, share=None, options=(), program=BIN):
         self.name, self.traces = name, [str(t) for t in traces]
@@ -200,7 +200,7 @@ class Node:
             return f.read()
 
     def address(self):
-        """Where its trace server listens, which it says when it is ready."""
+        """Address of its trace server, which it prints when it is ready."""
         def said():
             with open(self.said, encoding="utf-8") as f:
                 return next((line.split()[-1] for line in f if line.endswith("\n") and "listening on" in line), None)
@@ -214,7 +214,7 @@ class Node:
         self.process.wait()
 
     def leave(self):
-        """Exit status, after it was told to stop."""
+        """Stops it; returns its exit status."""
         self.signal(signal.SIGTERM)
         return self.process.wait(timeout=30 * SLOWDOWN)
 
@@ -226,7 +226,7 @@ class Node:
 
 
 class Card:
-    """The beginning of what a node says of itself: a byte, two strings, two numbers."""
+    """Beginning of a node's registry entry: a byte, two strings, two numbers."""
 
     def __init__(self, data):
         self.at, self.data = 1, data
@@ -250,12 +250,12 @@ class Card:
 
 
 def cards_of(table):
-    """What a table of nodes holds. Keys of several tokens are no cards."""
+    """Returns the registry entries in a table of nodes. Keys of several tokens are none."""
     return [Card(value) for key, value in table.items() if "." not in key]
 
 
 class Cluster:
-    """nodes: {name: its TRACE arguments}."""
+    """Cluster. nodes: {name: its TRACE arguments}."""
 
     def __init__(self, nodes, store=None, broker=None):
         self.store = store or scratch()
@@ -271,22 +271,23 @@ class Cluster:
             raise
 
     def add(self, name, *traces, url=None, **how):
-        """url: another way to the broker."""
+        """Adds a node. url: another way to the broker."""
         how.setdefault("store", self.store)
         self.nodes[name] = Node(url or self.broker.url, name, *traces, **how)
         return self.nodes[name]
 
     def cards(self):
-        """{node: Card}"""
+        """Returns {node: Card}."""
         return {c.node: c for c in cards_of(self.broker.table("weft_weft_nodes"))}
 
     def is_its(self, name, card):
-        """The card of a node that was killed stays for some time, also while the next process of that name begins."""
+        """Returns whether the entry is the running node's. That of a killed node stays for some time, also while the
+        next process of that name begins."""
         process, instance = self.settled.get(name, (None, None))
         return process is self.nodes[name].process or card.instance != instance
 
     def settle(self, *left_out):
-        """Waits until all nodes that run, but those left out, have said what they have, and its clocks are found."""
+        """Waits until all running nodes, except those left out, have announced their data, and its clocks are found."""
         if not self.nodes:
             return
         running = {name for name, node in self.nodes.items() if node.process.poll() is None} - set(left_out)
@@ -298,12 +299,13 @@ class Cluster:
         wait_for("clocks are found", self.has_clocks)
 
     def has_clocks(self):
-        """Nobody is named so, which is told, or who cannot be asked, once there are clocks."""
+        """Returns whether there are clocks: then a query for an unknown name is answered, either that there is none, or
+        that a node does not answer."""
         run = self.ask("nobody:1")
         return ("no such thread" in run.message or "nobody serves" in run.message) and "have grown" not in run.message
 
     def ask(self, thread, *options, **how):
-        """critpath, by asking the nodes."""
+        """Runs critpath by querying the nodes."""
         return weft("critpath", "--cluster", self.broker.url, "--thread", thread, "--format", "json", *options, **how)
 
     def stop(self):

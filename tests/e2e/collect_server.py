@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""weft collect, as tests start, ask and kill it."""
+"""Server under test: weft collect, with methods to start, query and kill it."""
 import glob
 import gzip
 import json
@@ -36,7 +36,7 @@ def call(url, data=None, headers=None, method=None):
 
 
 class Collect:
-    """A collector with a store of its own, or a given one."""
+    """Collector with a store of its own, or a given one."""
 
     def __init__(self, *options, store=None, **more):
         self.process = subprocess.Popen(
@@ -50,14 +50,14 @@ class Collect:
         self.otlp, self.grpc, self.jaeger, self.zipkin, self.query = (line.split()[3] for line in lines)
 
     def place(self, store):
-        """Options that say where spans are kept. `where`: for others, who ask for them."""
+        """Returns the options for the store of spans. `where`: the store, for other programs that ask for it."""
         self.store = self.where = store or scratch()
         return ["--store", self.store]
 
-    most_names = 20  # of 41 operations, once a third of the spans is left
+    most_names = 20  # number left of 41 operations, once a third of the spans is left
 
     def used(self):
-        """Bytes of the database on disk."""
+        """Returns the bytes of the database on disk."""
         return sum(os.stat(p).st_blocks * 512 for p in glob.glob(self.store + "/spans.db*"))
 
     def processor_s(self):
@@ -90,12 +90,12 @@ class Collect:
         return call(self.query + path + ("?" + urllib.parse.urlencode(query, doseq=True) if query else ""))
 
     def data(self, path, **query):
-        """Of the older interface."""
+        """Data of the older query interface."""
         return self.get(path, **query).json()["data"]
 
     def spans(self, trace_id):
-        """Of the newer one: [(resource, scope, span)]; none if there is no such trace. While it may wait for the
-        database (503) it is asked again."""
+        """Spans of the newer query interface: [(resource, scope, span)]; none if there is no such trace. Repeats the
+        request while the database is busy (503)."""
         for _ in range(30 * SLOWDOWN):
             answer = self.get("/api/v3/traces/" + trace_id)
             if answer.status != 503:
@@ -107,7 +107,7 @@ class Collect:
                 for s in r["scopeSpans"] for span in s["spans"]]
 
     def until(self, what):
-        """Until it is true, for a while."""
+        """Waits until it is true, for a limited time."""
         for _ in range(300 * SLOWDOWN):
             if what():
                 return True

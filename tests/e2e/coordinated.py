@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the coordinator share: the machines of three-tier on a server each, and on one server that has all;
+"""Helpers of the coordinator's tests: the machines of three-tier on a server each, and on one server that has all;
 stand-ins for servers of other makes."""
 import http.server
 import json
@@ -15,7 +15,7 @@ HOSTS = ("client", "web", "db")
 MAKE_CLUSTER = os.environ.get("WEFT_MAKE_CLUSTER") or os.path.join(ROOT, "build", "bench", "make_cluster")
 PATH = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
 COMPARISON = "weft.critical-path-comparison"
-# Here a machine alone has no row above its rows, or sums are over the machines of a server.
+# Views in which a single machine has no row above its rows, or sums are over the machines of a server.
 BY_SERVER = ("scatter.dataprovider:weft.disk.wait", "weft.requests", "Scatter", PATH, COMPARISON)
 KINDS = {"TIME_GRAPH": "timeGraph", "TREE_TIME_XY": "XY", "DATA_TREE": "data"}
 
@@ -26,7 +26,7 @@ class Coordinator(Server):
 
 
 def serve(*hosts, store, sync=False, **how):
-    """A server with these machines, each on its own clock unless they shall be synchronised."""
+    """Starts a server with these machines, each on its own clock unless `sync`."""
     return Server(
         *([] if sync else ["--no-sync"]),
         *("--name", "shop"),
@@ -37,8 +37,8 @@ def serve(*hosts, store, sync=False, **how):
 
 
 class Farm:
-    """Made machines (bench/make_cluster) on servers that have so many each, one server with all, and a coordinator of
-    the former. Servers are called as their first machine."""
+    """Made machines (bench/make_cluster) on servers with a given number each, one server with all, and a coordinator of
+    the former. Servers are named after their first machine."""
 
     def __init__(self, sizes, *options, pattern="mpi", **made):
         folder, machines = os.path.join(scratch(), "farm"), sum(sizes)
@@ -70,7 +70,8 @@ class Farm:
 
 
 class Shop:
-    """A server for each machine, one with all (on one clock if `sync`), and a coordinator of the former."""
+    """Servers of a shop: one for each machine, one with all (on one clock if `sync`), and a coordinator of the
+    former."""
 
     def __init__(self, *options, sync=False):
         self.options = options
@@ -91,7 +92,7 @@ class Shop:
 
 
 def named(tree):
-    """{path of labels: entry} of a tree; entries of equal paths are told apart by their place."""
+    """Returns {path of labels: entry} of a tree; entries of equal paths are distinguished by their place."""
     paths, out = {}, {}
     for e in tree["entries"]:
         above = paths.get(e.get("parentId", -1), ())
@@ -108,14 +109,15 @@ def plain(entry):
 
 
 class Compared:
-    """Of a test case with `one` server that has all traces, and `many` behind a coordinator: what they say of the
-    experiment `uuid` is compared by labels. whole: the experiment; begins, ends: those of its traces."""
+    """Mixin of test cases with `one` server that has all traces, and `many` behind a coordinator: compares their
+    answers about the experiment `uuid` by labels. whole: the experiment; begins, ends: those of its traces."""
 
     by_server = BY_SERVER
 
     @staticmethod
     def rounded(entry):
-        """What of an entry, a tooltip, a row is the same on both: sums of squares depend on the order of addition."""
+        """Returns the comparable part of an entry, a tooltip, a row: sums of squares depend on the order of
+        addition."""
         spread = entry.get("metadata", {}).get("spread")
         if spread:
             entry["metadata"]["spread"] = [float(f"{spread[0]:.9g}")]
@@ -131,7 +133,7 @@ class Compared:
                 yield o["id"], KINDS[o["type"]]
 
     def compare_views(self, at_least):
-        """Trees, states, arrows, series of all views."""
+        """Compares trees, states, arrows, series of all views."""
         compared = 0
         times = {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 120}
         for output, kind in self.outputs():
@@ -143,7 +145,8 @@ class Compared:
                 for path in a:
                     x, y = plain(a[path]), plain(b[path])
                     if y.get("start") in self.begins or y.get("end") in self.ends:
-                        # it lasts as long as its server's traces; on one server some such rows last as long as all
+                        # row that lasts as long as its server's traces; on one server some such rows last as long as
+                        # all
                         self.assertLessEqual((x.pop("start"), -x.pop("end")), (y.pop("start"), -y.pop("end")))
                     self.assertEqual(self.rounded(x), self.rounded(y))
                 self.assertTrue(all(0 < e["id"] < 1 << 52 for e in many["entries"]))
@@ -181,8 +184,8 @@ class Compared:
 
 
 class StandIn:
-    """A trace server made up by a function (path, parameters) -> value, (status, value), or a handler's own writing:
-    a function of the handler. It is well unless the function says otherwise."""
+    """Trace server made up by a function (path, parameters) -> value, (status, value), or a function of the handler
+    that writes the answer. Its health is good unless the function answers otherwise."""
 
     def __init__(self, answer):
         class Handler(http.server.BaseHTTPRequestHandler):

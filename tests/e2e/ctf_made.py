@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Small traces for single lines of the Common Trace Format 1.8: what tests of declarations and times write."""
+"""Small traces for single rules of the Common Trace Format 1.8, for tests of declarations and times."""
 import os
 import struct
 
@@ -7,7 +7,7 @@ LETTER = {8: "B", 16: "H", 32: "I", 64: "Q"}
 
 
 def word(value, bits):
-    """The low bits of a value, as a little-endian integer."""
+    """Returns the low bits of a value, as a little-endian integer."""
     return struct.pack("<" + LETTER[bits], value & ((1 << bits) - 1))
 
 
@@ -16,7 +16,7 @@ def integer(bits, clock=False):
 
 
 def write(path, declarations, *streams, trace=""):
-    """A directory with metadata and stream files s0, s1, …"""
+    """Writes a directory with metadata and stream files s0, s1, …"""
     os.makedirs(path, exist_ok=True)
     with open(os.path.join(path, "metadata"), "wb") as f:
         text = f"/* CTF 1.8 */\ntrace {{ major = 1; minor = 8; byte_order = le; {trace} }};\n"
@@ -28,8 +28,8 @@ def write(path, declarations, *streams, trace=""):
 
 
 class Clocked:
-    """A stream of packets with times of given widths (0: no such field), and events of one kind: a time, a number x,
-    and the clock once more where `context` or `payload` say how wide."""
+    """Stream of packets with times of given widths (0: no such field), and events of one kind: a time, a number x, and
+    the clock again if `context` or `payload` give a width."""
 
     def __init__(self, begin=64, end=64, header=32, context=0, payload=0, clock="freq = 1000000000;"):
         self.begin, self.end, self.header, self.context, self.payload = begin, end, header, context, payload
@@ -44,7 +44,7 @@ class Clocked:
         self.data, self.n = b"", 0
 
     def packet(self, begin, end, *events):
-        """Events: times, or pairs of the time and that of the field that repeats the clock."""
+        """Appends a packet. Events: times, or pairs of the time and that of the field that repeats the clock."""
         body = b""
         for ev in events:
             at, again = ev if isinstance(ev, tuple) else (ev, ev)

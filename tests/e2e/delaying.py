@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A broker that is far away: a TCP proxy in a thread of the test, which hands on what comes so much later, both ways,
-in order. It counts questions to nodes that go through it, and how many of them had to wait for an answer before; and
-what the broker is asked about tables."""
+"""Distant broker: a TCP proxy in a thread of the test, which forwards data with a delay, both ways, in order. It counts
+queries to nodes through it, the round trips among them, and the broker's table queries."""
 import asyncio
 import re
 import threading
@@ -12,7 +11,7 @@ OF_TABLES = re.compile(rb"PUB \$JS\.API\.([A-Z.]+)\.KV_([a-z_]+)")
 
 
 class Delay:
-    """To the broker at `port` of this machine, each way `delay_s` late."""
+    """Proxy to the broker at `port` of this machine, with a delay of `delay_s` each way."""
 
     def __init__(self, port, delay_s):
         self.to, self.delay_s, self.writers = port, delay_s, []
@@ -24,7 +23,7 @@ class Delay:
         self.url = f"nats://127.0.0.1:{self.port}"
 
     def forget(self):
-        """Begins to count: questions by node; trips: questions that were put when none was open; (what, table)."""
+        """Resets the counts: queries by node; trips: queries sent while no other was open; (query, table)."""
         self.open, self.questions, self.trips, self.of_tables = set(), {}, 0, []
 
     def run(self, started):
@@ -80,9 +79,9 @@ class Delay:
 
 
 def depth_of(answer):
-    """How deep hosts are nested in the explanation: each message that had to be followed to another host before the
-    next was known is one deeper. Told from the segments and links alone, from the last to the first: where no link
-    leads on, the path goes on where it was before, since a wait was explained."""
+    """Returns the nesting depth of hosts in the explanation: each message that had to be followed to another host
+    before the next was known adds one. Computed from the segments and links alone, from the last to the first:
+    without a link, the path continues where it was before, since a wait was explained."""
     links = {}
     for link in answer["links"]:
         links.setdefault(tuple(link["to"][k] for k in ("host", "tid", "time")), []).append(link["from"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A recording session whose archives come one by one while it is served, and somebody who asks all the while."""
+"""Recording session whose archives arrive one by one while it is served, and a client that queries it all the time."""
 import os
 import time
 
@@ -22,7 +22,7 @@ def write_archive(directory, number):
 
 
 class Session:
-    """A directory of archives, as rotation leaves them, beside which others are made."""
+    """Directory of archives, as rotation leaves them, beside which others are prepared."""
 
     def __init__(self):
         self.top, self.aside, self.made = os.path.join(scratch(), "session"), scratch(), 0
@@ -32,7 +32,7 @@ class Session:
         return os.path.join(self.top, "archives", f"archive-{number}", "kernel")
 
     def move_in(self):
-        """The next archive, in one step."""
+        """Moves in the next archive, in one step."""
         whole = os.path.join(self.aside, str(self.made))
         write_archive(os.path.join(whole, "kernel"), self.made)
         os.rename(whole, os.path.dirname(self.path(self.made)))
@@ -53,7 +53,8 @@ def wait_for(what, condition, patience=PATIENCE_S):
 
 
 class Asker(Beside):
-    """Asks all kinds of things until told to end; every answer must be there, and none may go back in time."""
+    """Client that sends all kinds of queries until stopped; every query must be answered, and no answer may go back in
+    time."""
 
     def __init__(self, server, uuid):
         super().__init__()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A stand-in for the Java trace server, in front of a weft server that has the data: answers have the shapes of the
-Java server's, from what is known of its code. Entries and columns are numbered by counters of the process, which begin
-again with each start; views that it lacks are refused with 405; a critical path has no model until somebody has
-chosen its thread, which no client can. No member is there that the protocol does not have."""
+"""Stand-in for the Java trace server, in front of a weft server that has the data. Answers have the shapes of the Java
+server's, according to its code. Entries and columns are numbered by counters of the process, which restart with it.
+Views that it lacks are refused with 405. A critical path has no model until its thread was chosen, which no client
+can do. Members that the protocol does not have are left out."""
 import gzip
 import http.client
 import http.server
@@ -13,8 +13,8 @@ import urllib.parse
 
 PATH = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
 LACKING = ("weft", "incubator", "inputoutput.execqueue", "inputoutput.waitqueue", "linux.core.statistics", PATH)
-METADATA = {"TID": "TID", "PTID": "PTID", "PID": "PID", "execName": "exec name"}  # of threads: no host
-MEMBERS = {  # of what there may be more in weft's answers
+METADATA = {"TID": "TID", "PTID": "PTID", "PID": "PID", "execName": "exec name"}  # threads: no host
+MEMBERS = {  # members of weft's answers that are passed on
     "outputs": ("id", "name", "description", "type"),
     "trace": ("name", "path", "UUID", "nbEvents", "start", "end", "indexingStatus", "properties"),
     "experiment": ("name", "UUID", "nbEvents", "start", "end", "indexingStatus", "traces"),
@@ -26,7 +26,7 @@ def has(output):
     return not any(part in output for part in LACKING)
 
 
-STATED = ("key", "merge", "of", "by", "order")  # of columns, entries, series: how they are merged
+STATED = ("key", "merge", "of", "by", "order")  # rules for merging columns, entries, series
 
 
 def unstated(value):
@@ -38,7 +38,7 @@ def only(value, what):
 
 
 def jackson(value):
-    """JSON as its library writes it: doubles always with a point, large ones with an exponent."""
+    """Returns JSON as its library writes it: doubles always with a point, large ones with an exponent."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{json.dumps(k)}:{jackson(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
@@ -56,16 +56,16 @@ class Refused(Exception):
 
 
 class JavaServer:
-    """behind: a weft server with the same traces. It listens on the same port after a restart."""
+    """Server in front of `behind`, a weft server with the same traces. It listens on the same port after a restart."""
 
     def __init__(self, behind, first_id=0):
         self.behind, self.port, self.server = behind, 0, None
-        self.says = {}  # {output: [(status, message)]} of the next questions for its tree, or its table's columns
-        self.broken = False  # answers as when an exception was not caught
-        self.chosen = None  # the derived output behind, of the thread whose critical path there is
+        self.says = {}  # {output: [(status, message)]} for the next queries of its tree, or its table's columns
+        self.broken = False  # answers as after an uncaught exception
+        self.chosen = None  # derived output behind, of the thread with a critical path
         self.asked = []  # paths
-        self.per_connection = None  # so many answers, the last of which says so; None: as many as are asked for
-        self.idle_s = None  # after which it ends a connection, without a word
+        self.per_connection = None  # answers per connection, the last of which announces the end; None: no limit
+        self.idle_s = None  # idle time after which it closes a connection without notice
         self.connections = 0
         self.start(first_id)
 
@@ -129,7 +129,7 @@ class JavaServer:
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def stop(self):
-        """As when its process ends: connections, too."""
+        """Stops as when its process ends: closes connections, too."""
         self.server.shutdown()
         self.server.server_close()
         for connection in list(self.server.open):
@@ -157,7 +157,7 @@ class JavaServer:
         return {k: self.id_of(output, v) if k in IDS else self.with_ids(output, v) for k, v in value.items()}
 
     def own_parameters(self, output, p):
-        p = {k: v for k, v in p.items() if k != "table_filter_expressions"}  # of no protocol that it knows
+        p = {k: v for k, v in p.items() if k != "table_filter_expressions"}  # parameter of no protocol that it knows
         known = lambda ids: [self.own[output, i] for i in ids if (output, i) in self.own]
         for key in ("requested_items", "requested_table_column_ids"):
             if key in p:
@@ -297,7 +297,7 @@ class JavaServer:
     # ---- the critical path
 
     def choose(self, uuid, thread):
-        """What the user interface beside the Java server can do, and no client of it."""
+        """Chooses a thread, as the user interface of the Java server can, but no client of it."""
         made = self.behind.ask("POST", f"/experiments/{uuid}/outputs/{PATH}", {
             "name": "chosen", "sourceTypeId": "weft.critical-path", "parameters": {"thread": thread}})
         self.chosen = made.json["id"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Writes a kernel trace of as many events as wanted, quickly: all packets have the same bytes but for their times,
-which lie 2^32 ns apart, so that the 32 bits of time in the events' headers mean another time in each."""
+"""Writer of a kernel trace of any number of events, fast: all packets have the same bytes except for their times. These
+lie 2^32 ns apart, so that the 32 bits of time in the events' headers mean another time in each."""
 import os
 import struct
 
@@ -11,8 +11,8 @@ PER_PACKET = 30000
 
 
 def body():
-    """Two threads that wake each other and go idle in between; (name, fields as babeltrace2 shows them) of each event,
-    and its bytes."""
+    """Returns two threads that wake each other and go idle in between: (name, fields as babeltrace2 shows them) of each
+    event, and its bytes."""
     idle, a, b = small_trace.IDLE, small_trace.A, small_trace.B
     cycle = [small_trace.waking(a), small_trace.switch(idle, 0, a), small_trace.waking(b), small_trace.switch(a, 1, b),
              small_trace.switch(b, 1, idle)]
@@ -23,7 +23,7 @@ def body():
 
 
 def write(directory, packets):
-    """Returns the number of events, and the first and last time."""
+    """Writes the trace. Returns the number of events, and the first and last time."""
     os.makedirs(directory, exist_ok=True)
     with open(os.path.join(directory, "metadata"), "w", encoding="ascii") as f:
         f.write(small_trace.METADATA)

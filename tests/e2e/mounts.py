@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Mounts that only this process and those that it starts see: a directory of its own, a disk that is small."""
+"""Mounts visible only to this process and its children: a directory of its own, a small disk."""
 import ctypes
 import subprocess
 
@@ -9,14 +9,14 @@ NEW_MOUNTS = 0x20000  # CLONE_NEWNS
 
 
 def own_mounts():
-    """Ends the test as absent where nobody may do that."""
+    """Makes own mounts; skips the test if that is not permitted."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(NEW_MOUNTS) or subprocess.run(["mount", "--make-rprivate", "/"], check=False).returncode:
         absent("no mounts of its own can be made for a process (root may)")
 
 
 def mount_memory(path, size):
-    """An empty file system of that size."""
+    """Mounts an empty file system of that size."""
     if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", path], check=False).returncode:
         absent(f"nothing can be mounted on {path}")
 

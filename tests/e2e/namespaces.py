@@ -16,8 +16,8 @@ def run_ip_batch(lines):
 
 
 class Network:
-    """n namespaces. at_end: where to say that it has to be removed (addCleanup). The bridge itself has `address`, space
-    i has address_of(i)."""
+    """Bridge with n namespaces. at_end: registers the removal (addCleanup). The bridge itself has `address`, space i
+    has address_of(i)."""
 
     def __init__(self, at_end, n):
         need("ip")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""OTLP that tests make: spans as plain dictionaries of OTLP JSON, and the same as protobuf, by the published field
+"""OTLP made by tests: spans as plain dictionaries of OTLP JSON, and the same as protobuf, by the published field
 numbers alone."""
 import base64
 import struct
@@ -93,7 +93,7 @@ def text(key, v):
 
 
 def of(spans, service="shop", **resource):
-    """A request of one resource."""
+    """Returns a request of one resource."""
     attributes = [text("service.name", service)] if service else []
     return {"resourceSpans": [{"resource": {"attributes": attributes + [text(k, v) for k, v in resource.items()]},
                                "scopeSpans": [{"scope": {"name": "made"}, "spans": spans}]}]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A PostgreSQL server of a test's own, on a socket in a directory of its own, and weft collect with a store in it."""
+"""PostgreSQL server of one test, on a socket in a directory of its own, and weft collect with a store in it."""
 import atexit
 import os
 import pwd
@@ -18,12 +18,12 @@ PASSWORD = "p@ss:w/rd"
 
 
 def programs():
-    """Where initdb and postgres are."""
+    """Returns the folder of initdb and postgres."""
     return os.path.dirname(os.path.realpath(program(need("initdb"))))
 
 
 def unprivileged():
-    """Who may run it: it refuses root."""
+    """Returns a user who may run it: it refuses root."""
     if os.geteuid():
         return {}
     for name in ("postgres", "nobody"):
@@ -36,11 +36,11 @@ def unprivileged():
 
 
 class Postgres:
-    """A server; each schema is a store."""
+    """Server; each schema is a store."""
 
     def __init__(self):
         self.bin, self.who = programs(), unprivileged()
-        self.dir = tempfile.mkdtemp(prefix="weft-pg-", dir="/tmp")  # a socket's path is short
+        self.dir = tempfile.mkdtemp(prefix="weft-pg-", dir="/tmp")  # short, since a socket's path is limited
         atexit.register(self.remove)
         self.data, self.schemas, self.process = os.path.join(self.dir, "data"), 0, None
         password = os.path.join(self.dir, "password")
@@ -70,7 +70,7 @@ class Postgres:
             time.sleep(0.05)
 
     def stop(self, number=signal.SIGINT):
-        """SIGINT: at once, in order; SIGQUIT: as a crash."""
+        """Stops the server: SIGINT in order, at once; SIGQUIT as a crash."""
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
             self.process.send_signal(number)
@@ -93,7 +93,7 @@ class Postgres:
                               check=check, capture_output=True, text=True, timeout=60 * SLOWDOWN, **self.place())
 
     def ask(self, sql, schema=None):
-        """Rows of texts."""
+        """Returns rows of texts."""
         return [line.split("|") for line in self.psql(sql, schema=schema).stdout.splitlines()]
 
     def url(self, schema=None, password=PASSWORD, user="weft", database="postgres"):
@@ -109,9 +109,9 @@ class Postgres:
 
 
 class PostgresCollect(Collect):
-    """As Collect; `store` is the directory of the log, and each has a schema."""
+    """Collector with a PostgreSQL store; `store` is the directory of the log, and each has a schema."""
     server, schemas = None, {}
-    most_names = 42  # they go when nothing of the hour in which they came is left
+    most_names = 42  # operations are deleted once nothing received in their hour is left
 
     def used(self):
         return int(self.server.ask("SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Traces with declarations and contents at random: every kind of field, any alignment, both byte orders, clocks of any
+"""Random traces: declarations and contents with every kind of field, any alignment, both byte orders, clocks of any
 width and frequency."""
 import os
 import random
@@ -7,12 +7,12 @@ import struct
 
 
 class Bits:
-    """A packet under construction. Bit k of a little-endian byte is its k-th lowest, of a big-endian one its k-th
+    """Packet under construction. Bit k of a little-endian byte is its k-th lowest, of a big-endian one its k-th
     highest."""
 
     def __init__(self, big, clock=0):
         self.big, self.bits = big, []
-        self.clock = clock # as the fields before have left it
+        self.clock = clock # state left by the fields before
 
     def align(self, n):
         while len(self.bits) % n:
@@ -68,7 +68,7 @@ class Int:
 
 
 class Time(Int):
-    """The low bits of the clock, which it carries on."""
+    """Low bits of the clock, which they advance."""
 
     def __init__(self, dice, size=None):
         super().__init__(dice)
@@ -106,7 +106,7 @@ class Float:
 
 
 def some_text(dice, n):
-    """Never empty: babeltrace2 2.0.4 shows the string of an earlier event in place of an empty one."""
+    """Returns a text, never empty: babeltrace2 2.0.4 shows the string of an earlier event in place of an empty one."""
     return bytes(dice.randint(1, 255) for _ in range(n))
 
 
@@ -126,7 +126,7 @@ class String:
 
 
 class Chars:
-    """An array of bytes that is shown as text."""
+    """Array of bytes that is shown as text."""
     align = 8
 
     def __init__(self, dice):
@@ -168,9 +168,9 @@ class Enum:
 
 class Struct:
     def __init__(self, dice, depth, fixed=False):
-        # What babeltrace2 2.0.4 cannot do is left out. It gets lost among lengths and tags of the same name, so names
-        # are unique in a trace; it does not find all that begin with an underscore; it aborts on lists whose elements
-        # are nothing but times, which it hides.
+        # Limits of babeltrace2 2.0.4 are respected. It confuses lengths and tags of the same name, so names are unique
+        # in a trace; it does not find all names that begin with an underscore; it aborts on lists whose elements are
+        # only times, which it hides.
         self.fields = []
         for _ in range(dice.randint(0 if depth else 1, 5)):
             t = one(dice, depth + 1, fixed=fixed)
@@ -208,7 +208,7 @@ class Array:
 
 
 class Sequence:
-    """Two fields: a length and what it counts."""
+    """Pair of fields: a length and the sequence."""
 
     def __init__(self, dice, depth):
         self.length = Int(dice)
@@ -239,7 +239,7 @@ class Sequence:
 
 
 class Variant:
-    """Two fields: a tag and what it chooses."""
+    """Pair of fields: a tag and the variant."""
 
     def __init__(self, dice, depth):
         self.tag = Int(dice)
@@ -260,8 +260,8 @@ class Variant:
 
 
 def one(dice, depth, plain=False, fixed=False):
-    """A type at random. plain: one field, which can be an element or an option. fixed: nothing that refers to a length
-    or tag, on which babeltrace2 2.0.4 aborts in contexts."""
+    """Returns a random type. plain: one field, which can be an element or an option. fixed: without reference to a
+    length or tag, on which babeltrace2 2.0.4 aborts in contexts."""
     if fixed:
         return dice.choice((Int, Int, Float, Enum, String,
                             Chars))(dice) if dice.random() < 0.8 else Struct(dice, 3, True)
@@ -275,7 +275,7 @@ def one(dice, depth, plain=False, fixed=False):
 
 
 class Header:
-    """Of events: as LTTng writes it, or an id and a time of any width in any order."""
+    """Header of events: as LTTng writes it, or an id and a time of any width in any order."""
 
     def __init__(self, dice):
         self.shape = dice.choice(("any", "any", "compact", "large"))
@@ -331,7 +331,7 @@ class Clock:
 
 
 def write(path, seed):
-    """A trace of some hundred events; returns the clock's frequency and the events' times in ns."""
+    """Writes a trace of some hundred events; returns the clock's frequency and the events' times in ns."""
     dice = random.Random(seed)
     big = dice.random() < 0.5
     clock, header = Clock(dice), Header(dice)

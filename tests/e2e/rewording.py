@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A proxy before a trace server that says everything in other words: messages, titles of columns, labels of rows that
-state a key. Whatever programs are to read (codes, keys, numbers) passes as it is."""
+"""Proxy before a trace server that rewords its answers: messages, titles of columns, labels of rows that state a key.
+Parts meant for programs (codes, keys, numbers) pass unchanged."""
 import http.client
 import http.server
 import json
@@ -16,7 +16,7 @@ def reword(text):
 
 
 def is_column(value):
-    """A header of a tree or a column of a table."""
+    """Returns whether it is a header of a tree or a column of a table."""
     return "name" in value and ("tooltip" in value or "type" in value) and "UUID" not in value and "labels" not in value
 
 
@@ -41,8 +41,8 @@ def without(value, members):
 
 
 class Proxy:
-    """behind: a server under test. change: makes another answer of each; ask: another path; write: its text. asked: the
-    paths."""
+    """Proxy of `behind`, a server under test. change: replaces each answer; ask: another path; write: its text. asked:
+    the paths."""
 
     def __init__(self, behind, change, ask=lambda path: path, write=None):
         write = write or (lambda value: json.dumps(value, separators=(",", ":"), ensure_ascii=False))
@@ -93,28 +93,28 @@ class Rewording(Proxy):
 
 
 class Older(Proxy):
-    """A version that does not state how columns, rows and series are merged, and tells no codes."""
+    """Version without merge rules of columns, rows and series, and without error codes."""
 
     def __init__(self, behind):
         super().__init__(behind, lambda value: without(value, STATED))
 
 
 def turned(value):
-    """Objects with their members in the other order."""
+    """Returns objects with their members in reverse order."""
     if isinstance(value, list):
         return [turned(v) for v in value]
     return {k: turned(v) for k, v in reversed(value.items())} if isinstance(value, dict) else value
 
 
 class Spacing(Proxy):
-    """The same values in other bytes: space, escapes, the order of members."""
+    """Proxy that writes the same values in other bytes: space, escapes, the order of members."""
 
     def __init__(self, behind):
         super().__init__(behind, turned, write=lambda value: json.dumps(value, indent=1))
 
 
 class Renaming(Proxy):
-    """An output under another id."""
+    """Proxy that gives an output another id."""
 
     def __init__(self, behind, own, other):
         def change(value):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""All that the program says of traces, so that two of its stores can be compared: by its verbs, and by every output of
-the server: trees, states and values at several zooms, arrows, marks, tooltips, lines of tables."""
+"""Complete output of the program about traces, to compare two of its stores: by its verbs, and by every output of the
+server: trees, states and values at several zooms, arrows, marks, tooltips, lines of tables."""
 import re
 
 import test_tsp_ids
@@ -14,11 +14,11 @@ MOST_ROWS = 30  # asked for at once, where not all are
 # What the events table shows of packets is how they were cut.
 PACKET = re.compile(rb"timestamp_begin=\d+, timestamp_end=\d+, content_size=\d+, packet_size=\d+"
                     rb"(, packet_seq_num=\d+)?")
-PLACE = re.compile(rb'\{"content":"/[^"]+"\}')  # in the table of notes
+PLACE = re.compile(rb'\{"content":"/[^"]+"\}')  # column of the table of notes
 
 
 class Verb:
-    """What a verb says of the traces below a directory, but for how long it took."""
+    """Output of a verb about the traces below a directory, without its duration."""
 
     def __init__(self, trace, store):
         self.trace, self.store = trace, store
@@ -29,10 +29,10 @@ class Verb:
 
 
 class Talk:
-    """Questions to a server on one store, and what it answered; another server is asked the same."""
+    """Queries to a server on one store, with its answers; another server gets the same queries."""
 
     def __init__(self, dice):
-        self.dice, self.said = dice, []  # (method, what follows the outputs' path, body, answer)
+        self.dice, self.said = dice, []  # (method, path after the output's, body, answer)
 
     # ---- one server
 
@@ -56,7 +56,7 @@ class Talk:
     def end(server):
         assert server.stop() == 0, server.errors()
 
-    # ---- the first one
+    # ---- first server
 
     def ask(self, what, parameters=None, method="POST", **body):
         body = body if method == "GET" or body else {"parameters": parameters or {}}
@@ -73,7 +73,7 @@ class Talk:
         return {"start": begin, "end": end}
 
     def start(self, trace, store, threads):
-        """Asks all that there is. threads: of critical paths that are derived, "host:tid"."""
+        """Sends all kinds of queries. threads: of critical paths that are derived, "host:tid"."""
         self.server, self.outputs, self.about = self.opened(trace, store)
         for thread in threads:
             self.ask("/" + PATH, name=thread, sourceTypeId="weft.critical-path", parameters={"thread": thread})
@@ -112,11 +112,11 @@ class Talk:
             self.model("table", output, "lines", requested_table_index=self.dice.randrange(first["size"]),
                        requested_table_count=20)
 
-    # ---- others
+    # ---- further servers
 
     def differences(self, trace, store):
-        """What another store's server answers otherwise: (question, its answer and the first one's, where they part).
-        """
+        """Returns the answers in which another store's server differs: (query, its answer and the first one's, from
+        where they differ)."""
         server, outputs, about = self.opened(trace, store)
         found = [] if about == self.about else [("the experiment", about, self.about)]
         for method, what, body, said in self.said:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Writes a small kernel trace as LTTng would: one host, one CPU, three packets, two threads that wake each other. Small
-enough to be cut at every byte. babeltrace2 reads it without a word (test_robust.py checks that where it is installed).
-"""
+"""Writer of a small kernel trace as LTTng would write it: one host, one CPU, three packets, two threads that wake each
+other. Small enough to be cut at every byte. babeltrace2 reads it without a message (test_robust.py checks that where
+it is installed)."""
 import os
 import struct
 
 UUID = bytes(range(16, 32))
 OFFSET_NS = 1700000000 * 10**9
-BEFORE_PACKET = 2000  # ns between a packet's first event and its begin
+BEFORE_PACKET = 2000  # ns between a packet's begin and its first event
 
 METADATA = """/* CTF 1.8 */
 typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
@@ -104,7 +104,7 @@ def write(directory, metadata=METADATA, stream=None):
 
 
 def packetized(text):
-    """Metadata as LTTng writes it: in packets."""
+    """Returns metadata as LTTng writes it: in packets."""
     body = text.encode()
     return struct.pack("<I", 0x75D11D57) + UUID + struct.pack("<IIIBBBBB", 0, (37 + len(body)) * 8,
                                                               (37 + len(body)) * 8, 0, 0, 0, 1, 8) + body

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A stand-in for a span collector on loopback, which records what it gets, and how tests run weft-span against it."""
+"""Stand-in for a span collector on loopback, which records what it receives, and helpers that run weft-span against
+it."""
 import http.server
 import json
 import os
@@ -45,7 +46,7 @@ class Collector:
         class Server(http.server.ThreadingHTTPServer):
             daemon_threads, request_queue_size = True, 1024
 
-            def handle_error(self, *_):  # whoever was asked has gone
+            def handle_error(self, *_):  # the client may have gone
                 pass
 
         self.server = Server(("127.0.0.1", 0), Handler)
@@ -80,7 +81,7 @@ def attributes(of):
 
 
 def environment(endpoint=None, spool=None, **more):
-    """What the program sees, and nothing of this process's own contexts and settings."""
+    """Environment of the program, without this process's own contexts and settings."""
     env = {"PATH": os.environ["PATH"], "LC_ALL": "C", "XDG_STATE_HOME": spool or scratch()}
     if endpoint:
         env["OTEL_EXPORTER_OTLP_ENDPOINT"] = endpoint
@@ -97,7 +98,7 @@ def spool_of(env):
 
 
 def spooled(env):
-    """Spans that wait."""
+    """Returns the spans that wait."""
     found = []
     for name in sorted(os.listdir(spool_of(env))):
         if name.endswith(".jsonl"):
@@ -107,7 +108,7 @@ def spooled(env):
 
 
 class Span(Case):
-    """Tests that run weft-span."""
+    """Base of tests that run weft-span."""
 
     def setUp(self):
         need(SPAN)

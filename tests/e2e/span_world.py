@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Made-up spans, and what is true of them, computed here alone: nothing is shared with the program."""
+"""Made-up spans with their expected results, computed here alone: nothing is shared with the program."""
 import json
 import math
 
@@ -16,7 +16,8 @@ def attribute(key, value):
 
 
 class World:
-    """Spans as they come, each a dict: trace, id, parent, name, begin, end, service, attributes, resource, error."""
+    """Spans in order of arrival, each a dict: trace, id, parent, name, begin, end, service, attributes, resource,
+    error."""
 
     def __init__(self, dice):
         self.dice, self.spans, self.used = dice, [], set()
@@ -35,8 +36,8 @@ class World:
         return span
 
     def jobs(self, n, stages, every=60 * S, spread=0.1, tell=lambda i: {}, change=lambda i, name, ns: ns, begin=EPOCH):
-        """Jobs one after the other, each a root span with stages in it: {name: median ns}, spread log-normally.
-        change(i, name, ns) plants what shall be found."""
+        """Adds jobs one after the other, each a root span with stages in it: {name: median ns}, spread log-normally.
+        change(i, name, ns) plants the change to be found."""
         roots = []
         for i in range(n):
             trace, at = self.new_id(32), begin + i * every
@@ -63,7 +64,7 @@ class World:
                                               "scopeSpans": [{"spans": [out]}]}]})
 
     def write(self, path, shuffled=True):
-        """As a spool has it: a line per span; in any order, because spans come as networks bring them."""
+        """Writes a spool: a line per span; in any order if `shuffled`, because networks reorder spans."""
         spans = list(self.spans)
         if shuffled:
             self.dice.shuffle(spans)
@@ -74,7 +75,7 @@ class World:
 
 
 def tree(world, depth=4, parts=4, length=1000 * S):
-    """One trace of a random tree: parts overlap, hang over the ends of their wholes, or take no time."""
+    """Adds one trace of a random tree: children overlap, exceed the ends of their parents, or take no time."""
     dice, trace = world.dice, world.new_id(32)
 
     def grow(parent, begin, end, level):
@@ -91,9 +92,9 @@ def tree(world, depth=4, parts=4, length=1000 * S):
 
 
 def critical_path(spans, tolerance=100):
-    """The path of a tree, as [(begin, end, span id)]: from the end backwards into the part that ended last. Parts that
-    overlap by 1 % of the whole at most came one after the other. A part that begins at the end of its whole or later
-    is none of it."""
+    """Returns the path of a tree, as [(begin, end, span id)]: from the end backwards into the child that ended last.
+    Children that overlap by at most 1 % of the parent count as successive. A child that begins at the end of its
+    parent or later is not part of it."""
     by_id = {s["id"]: s for s in spans}
     root = next(s for s in spans if s["parent"] not in by_id)
     out = []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Writes rotation archives of a minute of hosts that talk over TCP: what one sends another receives, by clocks that are
-apart. Kernel traces as LTTng writes them (world_trace.py), one CPU, nothing but packets."""
+"""Writer of one-minute rotation archives of hosts that exchange packets over TCP, with clocks that differ. Kernel
+traces as LTTng writes them (world_trace.py), one CPU, only packets."""
 import os
 import struct
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ class Talk:
 
     def __init__(self, dice, offsets):
         self.dice, self.offsets, self.number = dice, offsets, 0
-        self.events = [{} for _ in offsets]  # by host: {minute: [(time, number of the event, payload)]}
+        self.events = [{} for _ in offsets]  # hosts' {minute: [(time, number of the event, payload)]}
 
     def _see(self, host, t, name, p):
         t += self.offsets[host]
@@ -25,7 +25,7 @@ class Talk:
             (t, world_trace.NUMBER[name], world_trace.packet("eth0", self.number, p)))
 
     def converse(self, a, b, begin, pause, count):
-        """A connection from a to b: `count` packets of any of the two, with pauses of about so many ns."""
+        """Adds a connection from a to b: `count` packets in both directions, with pauses of about so many ns."""
         dice, t = self.dice, begin
         seq = [dice.randrange(2**32), dice.randrange(2**32)]
         ends = [(a, 1024 + dice.randrange(5000)), (b, 80)]
@@ -41,7 +41,7 @@ class Talk:
             t += 1000 + int(dice.expovariate(1 / pause))
 
     def write(self, top, host, number):
-        """The archive of a minute by the host's own clock. Returns its directory."""
+        """Writes the archive of a minute by the host's own clock. Returns its directory."""
         name, begin = f"host-{host}", number * MINUTE
         trace, metadata = world_trace.metadata(name)
         archive = os.path.join(top, name, "archives", f"a{number:06}")

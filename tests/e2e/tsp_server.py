@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A trace server under test: started on a free port, asked by HTTP as clients shape their requests, stopped by its
-process id."""
+"""Trace server under test: started on a free port, queried by HTTP as clients do, stopped by its process id."""
 import gzip
 import http.client
 import json
@@ -35,7 +34,7 @@ class Server:
                  **env):
         self.log = open(os.path.join(scratch(), "stderr"), "w+b")
         command = [BIN, verb, "--listen", listen, *map(str, args)]
-        if store != "":  # else stores are beside the traces
+        if store != "":  # empty: stores are beside the traces
             command += ["--store", store or scratch()]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL,
                                         env=dict(os.environ, **env),
@@ -78,7 +77,7 @@ class Server:
         return self.ask("DELETE", path, **how)
 
     def opened(self, uuid):
-        """The experiment, once its traces are open."""
+        """Returns the experiment, once its traces are open."""
         end = time.monotonic() + 60 * SLOWDOWN
         while time.monotonic() < end:
             x = self.get(f"/experiments/{uuid}").json
@@ -88,11 +87,11 @@ class Server:
         raise RuntimeError("the experiment does not open")
 
     def first(self):
-        """The experiment of the traces given on the command line, opened."""
+        """Returns the experiment of the traces given on the command line, opened."""
         return self.opened(self.get("/experiments").json[0]["UUID"])
 
     def model(self, path, parameters=None):
-        """The model of an analysis call; asks again while it runs."""
+        """Returns the model of an analysis call; repeats the call while it runs."""
         end = time.monotonic() + 60 * SLOWDOWN
         while True:
             answer = self.post(path, parameters)
@@ -106,7 +105,7 @@ class Server:
         return answer.json["model"]
 
     def rows(self, uuid, n):
-        """Entry ids of n threads."""
+        """Returns the entry ids of n threads."""
         tree = self.model(f"/experiments/{uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")
         return [e["id"] for e in tree["entries"] if e["hasData"]][:n]
 
@@ -115,7 +114,7 @@ class Server:
             return next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS"))
 
     def watch_memory(self):
-        """From now on peak_bytes counts anew."""
+        """Resets peak_bytes."""
         with open(f"/proc/{self.process.pid}/clear_refs", "w", encoding="ascii") as f:
             f.write("5")
 
@@ -129,7 +128,7 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self, how=signal.SIGTERM):
-        """Exit status, after a signal to stop."""
+        """Sends a signal to stop; returns the exit status."""
         if self.process.poll() is None:
             self.process.send_signal(how)
         try:
@@ -152,7 +151,7 @@ class Server:
 
 
 class Beside(threading.Thread):
-    """What goes on beside the lines of a `with`: run() looks at `ended`."""
+    """Thread beside the lines of a `with`: run() checks `ended`."""
 
     def __init__(self):
         super().__init__()
@@ -168,7 +167,7 @@ class Beside(threading.Thread):
 
 
 class Bystander(Beside):
-    """Another client, who asks small things all the while and must be served in good time whatever the others do."""
+    """Client that sends small queries all the time, and must get quick answers whatever the others do."""
 
     def __init__(self, server, uuid):
         super().__init__()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What the end-to-end tests share: where the program and the recorded traces are, how to run it, and what every answer
-must satisfy.
+"""Helpers of the end-to-end tests: places of the program and the recorded traces, running it, and rules for every
+answer.
 
-Environment: WEFT_BIN (the program; default build/weft), WEFT_DATA (the recorded traces; default ../shared/data beside
-the source tree). A test file ends with `main()`: exit status 77 (skipped) when not one of its tests could run.
-"""
+Environment: WEFT_BIN (the program; default build/weft), WEFT_DATA (the recorded traces; default ../shared/data
+beside the source tree).
+A test file ends with `main()`: exit status 77 (skipped) when not one of its tests could run."""
 import atexit
 import json
 import os
@@ -29,7 +29,8 @@ _scratch = []
 
 
 def scratch(prefix="weft-test-"):
-    """A directory that is removed when the test program ends, and so is one beside it called as it and `.stores`."""
+    """Returns a directory, which is removed when the test program ends, as is the one beside it with `.stores`
+    appended."""
     path = tempfile.mkdtemp(prefix=prefix)
     if not _scratch:
         atexit.register(lambda: [shutil.rmtree(p + suffix, ignore_errors=True) for p in _scratch
@@ -39,8 +40,8 @@ def scratch(prefix="weft-test-"):
 
 
 def sanitizer():
-    """'address', 'thread' or None: what the program was built with. Sanitizers reserve terabytes of address space, so
-    limits on it do not work."""
+    """'address', 'thread' or None: sanitizer of the program. Sanitizers reserve terabytes of address space, so limits
+    on it do not work."""
     with open(BIN, "rb") as f:
         program = f.read()
     for mark, name in ((b"__asan_init", "address"), (b"__tsan_init", "thread")):
@@ -50,14 +51,14 @@ def sanitizer():
 
 
 SANITIZER = sanitizer() if os.path.exists(BIN) else None
-os.environ.setdefault("WEFT_CONFIG", os.devnull)  # what users of this machine have set is not what is tested
+os.environ.setdefault("WEFT_CONFIG", os.devnull)  # settings of this machine's users must not affect the tests
 SLOWDOWN = {None: 1, "address": 5, "thread": 15}[SANITIZER]
 
 _unpacked = {}
 
 
 def scenario(name):
-    """Path of a recorded scenario; the bundled one is unpacked when the recorded traces are absent. Skips the test when
+    """Path of a recorded scenario; the bundled one is unpacked if the recorded traces are absent. Skips the test if
     there is none."""
     path = os.path.join(DATA, "traces", name)
     if os.path.isdir(path):
@@ -78,7 +79,7 @@ def load(*parts):
 
 
 class Run:
-    """One finished run of the program."""
+    """Finished run of the program."""
 
     def __init__(self, args, code, out, err):
         self.args, self.code, self.out, self.err = args, code, out, err
@@ -128,7 +129,7 @@ class Case(unittest.TestCase):
         return run
 
     def partly(self, *args, **how):
-        """An answer that lacks what was damaged or missing."""
+        """Answer that lacks damaged or missing parts."""
         run = weft(*args, **how)
         self.assertEqual(run.code, 3, run)
         return run
@@ -141,19 +142,19 @@ class Case(unittest.TestCase):
             self.fail(f"{run}\n  not one JSON value: {problem}\n  {run.text[:500]}")
 
     def survived(self, run):
-        """Whatever the input: the program ends by itself, in time, with one of its four exit codes, and says why when
-        it failed or answered in part."""
+        """Checks the rules for any input: the program ends by itself, in time, with one of its four exit codes, and
+        gives the reason if it failed or answered in part."""
         self.assertIn(run.code, (0, 1, 2, 3), f"{run}\n  (negative: killed by that signal; None: took too long)")
         for word in ("Sanitizer", "runtime error:"):
             self.assertNotIn(word, run.message, run)
-        if run.code and not (run.code == 3 and run.args[0] == "info"):  # which tells it on its page
+        if run.code and not (run.code == 3 and run.args[0] == "info"):  # exception: its page gives the reason
             self.assertRegex(run.message, r"^weft: ", run)
 
     # ---- clock maps
     # -----------------------------------------------------------------------------------------------------------
 
     def sync(self, trace, store, *options):
-        """{host: Map} of `weft sync`, checked against the contract of its JSON."""
+        """Returns {host: Map} of `weft sync`, checked against the contract of its JSON."""
         answer = self.json("sync", trace, "--store", store, *options)
         self.assertLessEqual({"reference", "hosts", "pairs"}, set(answer))
         names = [h["host"] for h in answer["hosts"]]
@@ -197,7 +198,7 @@ class Case(unittest.TestCase):
         return answer
 
     def check_words(self, answer, what):
-        """What docs/concepts.md says of the sentence, and of its parts."""
+        """Checks the sentence, and its parts, against docs/concepts.md."""
         length = answer["query"]["end"] - answer["query"]["begin"]
         sentence, parts = answer["sentence"], answer["parts"]
         self.assertEqual(sentence == "", length == 0, what)
@@ -215,7 +216,8 @@ class Case(unittest.TestCase):
             self.assertAlmostEqual(p["share"], p["duration"] / length, 5, what)
 
     def check_path(self, answer, what, assumed=False):
-        """The contract of `critpath --format json`, first of all the cover invariant. assumed: waits may be."""
+        """Checks the contract of `critpath --format json`, first of all the cover invariant. assumed: assumed waits are
+        allowed."""
         self.assertEqual(set(answer), {"query", "method", "sentence", "parts", "segments", "links", "totals",
                                        "unexplained", "cost"}, what)
         self.assertLessEqual({"host", "tid", "comm", "begin", "end"}, set(answer["query"]), what)
@@ -262,12 +264,12 @@ STATES = {"running", "preempted", "interrupted", "blocked", "timer", "network", 
           "hypervisor", "stolen",
           "unknown"}
 LINKS = {"wakeup", "fork", "network", "disk", "vm", "span"}
-OF_PEERS = {"untraced-peer", "offline-node", "no-clock"}  # it is known that the network was waited for, and for whom
+OF_PEERS = {"untraced-peer", "offline-node", "no-clock"}  # reasons for a network wait whose peer is known
 REASONS = {"lost-events", "no-waker"} | OF_PEERS
 
 
 class Map:
-    """A host's clock map: exact arithmetic on the decimals that weft prints."""
+    """Clock map of a host: exact arithmetic on the decimals that weft prints."""
 
     def __init__(self, host):
         self.pieces, self.category, self.predecessor = host["pieces"], host["category"], host["predecessor"]
@@ -283,7 +285,7 @@ class Map:
         return Fraction(p["drift"]) * t + Fraction(p["offset_ns"])
 
     def error_ns(self, t):
-        """The stated error at host time t, linear within a piece; beyond the pieces the line goes on."""
+        """Returns the stated error at host time t, linear within a piece; beyond the pieces, the line is extended."""
         p = self.piece(t)
         span = p["end"] - p["begin"]
         if not span:
@@ -296,7 +298,7 @@ class Map:
 
 
 class Truth:
-    """The true relation of a scenario's clocks (true-sync.json)."""
+    """True relation of a scenario's clocks (true-sync.json)."""
 
     def __init__(self, path):
         answer = load(path, "true-sync.json")
@@ -309,7 +311,7 @@ class Truth:
         return monotonic + self.offsets[host]
 
     def convert(self, a, b, t):
-        """The time on b's clock when a's shows t."""
+        """Returns the time on b's clock when a's shows t."""
         if a == b:
             return Fraction(t)
         p = self.pairs[f"{a}->{b}"]
@@ -320,7 +322,8 @@ class Truth:
 
 
 def time_in(answer, begin, end, **like):
-    """ns of [begin, end] that the path spends in segments with these properties; a value may be a set of values."""
+    """Returns the ns of [begin, end] that the path spends in segments with these properties; a value may be a set of
+    values."""
     total = 0
     for s in answer["segments"]:
         for key, wanted in like.items():

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Made worlds: hosts with CPUs; threads that compute, send, receive, sleep, write to disks, wait for each other and
-fork; networks that lose, reorder and forward. Everything is random; what happened and why is known, because it was
-made.
-
-A world knows two things that share nothing but the instants: the events that a tracer would have recorded
-(world_trace.py), and for every thread its states with what ended them, from which world_path.py says what a critical
-path is.
-"""
+fork; networks that lose, reorder and forward. Everything is random, but events and their causes are known, because
+they are made. A world records two things that share only the instants. The first is the events that a tracer would
+have recorded (world_trace.py). The second is every thread's states with the causes of their ends, from which
+world_path.py derives critical paths."""
 import heapq
 import itertools
 import struct
@@ -23,9 +20,9 @@ STACKS = (("eth0",), ("bond0", "eth0"), ("vlan7", "bond0", "eth0"), ("veth1", "b
 
 
 class Interval:
-    """A state of a thread over [begin, end). cause, of a wait: ("wake", thread, when), ("net", thread, when, asked)
-    with the sender and its first send, and when the thread had sent what that replies to (or None), or ("end", state)
-    where nobody is to be followed."""
+    """State of a thread over [begin, end). cause, of a wait: ("wake", thread, when), ("net", thread, when, asked) with
+    the sender and its first send, and the time when the thread had sent the request that this answers (or None), or
+    ("end", state) if nobody is to be followed."""
 
     def __init__(self, begin, kind):
         self.begin, self.end, self.kind, self.cause = begin, None, kind, None
@@ -36,10 +33,10 @@ class Thread:
         self.host, self.tid, self.name, self.program = host, tid, name, program
         self.intervals, self.parent, self.cpu = [], None, None
         self.left = 0          # ns to compute before the program goes on
-        self.dispatched = 0    # counts the times it got a CPU: events of earlier ones are void
+        self.dispatched = 0    # number of times it got a CPU: events of earlier ones are void
         self.waits_for = None
         self.dead = False
-        self.space = None      # (inode, number within) of its pid namespace, if the trace tells it
+        self.space = None      # (inode, number within) of its pid namespace, if the trace records it
 
     def become(self, t, kind, cause=None):
         if self.intervals:
@@ -55,11 +52,11 @@ class Packet:
     def __init__(self, source, target, protocol, n, seq, ack, flags, ip_id, by, sent):
         (self.source, self.sport), (self.target, self.dport) = source, target
         self.protocol, self.bytes, self.seq, self.ack, self.flags, self.ip_id = protocol, n, seq, ack, flags, ip_id
-        self.by, self.sent = by, sent  # the thread whose bytes these are, and when it first sent them
+        self.by, self.sent = by, sent  # sender of these bytes, and time of their first send
 
 
 class End:
-    """One end of a connection."""
+    """End of a connection."""
 
     def __init__(self, host, port, protocol, dice):
         self.host, self.protocol = host, protocol
@@ -69,10 +66,10 @@ class End:
         self.got = 0           # bytes that the reader may take
         self.next = None       # the next byte expected
         self.early = []        # segments that came before it
-        self.sent = []         # (the byte after it, when, by whom), what is sent again aside
+        self.sent = []         # (the byte after it, when, by whom); bytes sent again are left out
 
     def asked(self, thread, ack):
-        """When the thread sent the last that the peer had of this end by then."""
+        """Returns the time when the thread sent the last bytes that the peer had of this end by then."""
         had = [x for x in self.sent if self.protocol == UDP or x[0] <= ack]
         return had[-1][1] if had and had[-1][2] is thread else None
 
@@ -98,7 +95,7 @@ class Semaphore:
 
 
 class World:
-    """stacked: hosts' network devices may lie on each other. boot, session of the boot, begin: of all hosts, and
+    """World. stacked: hosts' network devices may be stacked. boot, session of the boot, begin: of all hosts, and
     when."""
 
     def __init__(self, dice, hosts, forwarders=0, loss=0.0, reorder=0.0, clock=None, stacked=False, boot=0, session=0,
@@ -114,7 +111,7 @@ class World:
     # ---- time ----
 
     def tick(self):
-        """No two things happen in the same nanosecond."""
+        """Returns a new instant: no two events have the same nanosecond."""
         self.now += self.dice.randint(1, 400)
         return self.now
 
@@ -135,7 +132,7 @@ class World:
     # ---- the scheduler ----
 
     def spawn(self, host, name, program):
-        """A thread that was there before the recording: asleep until a timer wakes it."""
+        """Adds a thread that existed before the recording: asleep until a timer wakes it."""
         thread = Thread(host, next(host.tids), name, program)
         host.threads.append(thread)
         cpu = host.cpus[0]
@@ -147,7 +144,7 @@ class World:
         return thread
 
     def contain(self, thread, inode, number):
-        """The state dump tells the namespace that it is in."""
+        """Puts the thread in a namespace recorded by the state dump."""
         thread.space = inode, number
         for level, space, tid in ((0, ROOT_SPACE, thread.tid), (1, inode, number)):
             self.emit(thread.host, thread.host.cpus[0], "lttng_statedump_process_pid_ns",
@@ -160,7 +157,7 @@ class World:
         return self.dice.choice(idle or thread.host.cpus)
 
     def wake(self, thread, cpu, cause):
-        """By what happens on `cpu`."""
+        """Wakes the thread by an event on `cpu`."""
         target = self.place(thread)
         t = self.emit(thread.host, cpu, "sched_waking",
                       comm(thread.name) + struct.pack("<iii", thread.tid, 20, target.number))
@@ -216,7 +213,7 @@ class World:
         self.leave(thread, RUNNABLE, READY)
 
     def go_on(self, thread):
-        """It has the CPU: what is left to compute, then its next step."""
+        """Runs the thread, which has the CPU: the rest of its computation, then its next step."""
         thread.until = self.now + thread.left
         self.at(thread.until, self.step, thread, thread.dispatched)
 
@@ -237,7 +234,7 @@ class World:
         thread.dead = True
         self.leave(thread, DEAD, "gone")
 
-    # ---- what threads do: true when they go on at once ----
+    # ---- steps of threads: true if they continue at once ----
 
     def do_compute(self, thread, ns):
         thread.left = ns
@@ -303,14 +300,14 @@ class World:
         return True
 
     def do_log(self, thread, text, told):
-        """Writes to /proc/lttng-logger. `told` gets who did, and when."""
+        """Writes to /proc/lttng-logger. `told` gets the writer, and when."""
         told(thread, self.emit(thread.host, thread.cpu, "lttng_logger", struct.pack("<Q", len(text)) + text.encode()))
         return True
 
     # ---- the network ----
 
     def connect(self, a, b, protocol=TCP):
-        """Two ends, of which each host's threads use one."""
+        """Returns two ends, each used by the threads of one host."""
         ends = [End(h, next(h.ports), protocol, self.dice) for h in (a, b)]
         ends[0].peer, ends[1].peer = ends[1], ends[0]
         for end in ends:
@@ -404,7 +401,7 @@ class World:
 
     @staticmethod
     def accept(end, p):
-        """Is there more to read now?"""
+        """Takes a packet; returns whether there is more to read now."""
         if end.protocol == UDP:
             end.got += p.bytes
             return True
@@ -418,7 +415,7 @@ class World:
         return end.next > before
 
     def do_receive(self, thread, end, n):
-        """Asks for n bytes, or for UDP for some; goes to sleep as often as there is too little."""
+        """Requests n bytes, or any for UDP; goes to sleep as often as there is too little."""
         end.reader = thread
         if end.got >= n:
             end.got -= n

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""What the critical path of a thread is, from the states that world.py knows; by the definition in docs/concepts.md,
-written down as recursion. Shares nothing with the program.
+"""Critical path of a thread, from the states recorded by world.py; by the definition in docs/concepts.md, written as
+recursion. Shares nothing with the program.
 
 The path of a thread over [begin, end], backwards from `end`:
 - while it runs or waits for a CPU, and where nobody is to be followed, the time is its own;
-- a wait is what its waker did, back to the wait's begin; a message is `network` since its first send;
-- and further back, to where that chain leaves the waiting thread itself by a signal, if that happened in the stretch of
-  running in which the thread went to sleep (it had asked, and slept only later); in the path of a request: if that
-  happened at any time of the request; or, where a reply ended the wait, to when the thread had asked for that within
-  the request, wherever the chain is then.
-"""
+- a wait is the waker's path, back to the wait's begin; a message is `network` since its first send;
+- the path goes further back, to where that chain leaves the waiting thread itself by a signal, if that happened in
+  the stretch of running in which the thread went to sleep (it had asked, and slept only later); in the path of a
+  request: if that happened at any time of the request; or, where a reply ended the wait, to the time of its request
+  within the request, wherever the chain is then."""
 import sys
 
 from world import READY, RUN, WAIT
@@ -20,12 +19,12 @@ sys.setrecursionlimit(100000)
 class Oracle:
     def __init__(self):
         self.returns = {}
-        self.request = None  # its begin
-        self.signals = []    # of the last path: (who, when, whom it woke or None), as it led over them
+        self.request = None  # begin of the request
+        self.signals = []    # signals of the last path: (who, when, whom it woke or None)
 
     @staticmethod
     def state_at(thread, t):
-        """The interval with begin < t <= end, None before the first."""
+        """Returns the interval with begin < t <= end, None before the first."""
         low, high = 0, len(thread.intervals)
         while low < high:
             middle = (low + high) // 2
@@ -36,7 +35,7 @@ class Oracle:
         return low - 1 if low else None
 
     def path(self, thread, begin, end, request=False):
-        """[(host, tid, begin, end, state)] in time order."""
+        """Returns [(host, tid, begin, end, state)] in time order."""
         out = []
         if self.request is not None or request:
             self.returns.clear()
@@ -54,8 +53,8 @@ class Oracle:
         return out[::-1]
 
     def walk(self, thread, t, bound, arrivals):
-        """Pieces from t down to bound, latest first. arrivals: collects (thread, when, whom it woke) where a signal
-        led, and None where nothing is known, each with the time down to which all was explained."""
+        """Returns the pieces from t down to bound, latest first. arrivals: collects (thread, when, whom it woke) for
+        signals, and None for unknown causes, each with the time down to which all was explained."""
         while t > bound:
             i = self.state_at(thread, t)
             if i is None:
@@ -87,7 +86,8 @@ class Oracle:
         yield from self.walk(waker, when, bound, arrivals)
 
     def early_return(self, thread, i):
-        """When the chain that explains the wait had left the thread itself, while it had not gone to sleep yet."""
+        """Returns the time when the chain that explains the wait had left the thread itself, before it went to
+        sleep."""
         if (thread, i) in self.returns:
             return self.returns[thread, i]
         floor = i

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Writes kernel traces as LTTng does, one file per CPU, for the made worlds (world.py)."""
+"""Writer of kernel traces as LTTng writes them, one file per CPU, for the made worlds (world.py)."""
 import os
 import struct
 import uuid
 
-START_NS = 1700000000 * 10**9  # of a clock that shows 0
+START_NS = 1700000000 * 10**9  # time at which the clock shows 0
 PER_PACKET = 300               # events
 TCP, UDP = 6, 17
 
@@ -91,7 +91,7 @@ _EVENTS = [
                               "u32 _child_ns_inum;"),
     ("lttng_logger", "u64 __msg_length; letter _msg[ __msg_length ];"),
 ]
-# What follows a "+" tells events of one name and several forms apart.
+# Suffixes after a "+" distinguish the forms of an event.
 NUMBER = {name: i for i, (name, _) in enumerate(_EVENTS)}
 
 
@@ -100,7 +100,7 @@ def comm(name):
 
 
 def packet(device, skb, p):
-    """The fields of net_dev_queue and net_if_receive_skb for a packet of world.py."""
+    """Returns the fields of net_dev_queue and net_if_receive_skb for a packet of world.py."""
     if p.protocol == TCP:
         transport = struct.pack(">BHHIIHHHH", 1, p.sport, p.dport, p.seq & 0xffffffff, p.ack & 0xffffffff,
                                 5 << 12 | p.flags, 512, 0, 0)
@@ -114,7 +114,7 @@ def packet(device, skb, p):
 
 
 def metadata(host, boot=0, session=0):
-    """The trace's UUID (16 bytes), and its metadata. session: of the boot; each has a UUID of its own."""
+    """Returns the trace's UUID (16 bytes), and its metadata. session: of the boot; each has a UUID of its own."""
     trace = uuid.uuid5(uuid.NAMESPACE_DNS, f"{host} {boot}" + (f" {session}" if session else ""))
     clock = uuid.uuid5(uuid.NAMESPACE_URL, f"{host} {boot}")
     return trace.bytes, _TRACE % {"numbers": _NUMBERS, "uuid": trace, "clock": clock, "host": host,
@@ -124,7 +124,8 @@ def metadata(host, boot=0, session=0):
 
 
 def write_user_texts(folder, host, texts, off_ns, boot=0):
-    """A user-space trace of tracef: (time by the host's clock, text). Its session found the clock's 0 off_ns later."""
+    """Writes a user-space trace of tracef: (time by the host's clock, text). Its session measured the clock's 0 off_ns
+    later."""
     clock = uuid.uuid5(uuid.NAMESPACE_URL, f"{host} {boot}")
     trace = uuid.uuid5(clock, "user space")
     text = _TRACE % {"numbers": _NUMBERS, "uuid": trace, "clock": clock, "host": host, "offset": START_NS + off_ns}
