@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of base share. */
+/* Helpers shared by the tests of base. */
 #ifndef TESTS_BASE_TEST_H
 #define TESTS_BASE_TEST_H
 
@@ -19,8 +19,8 @@
 /* Exit status of a program all of whose tests were skipped, for meson. */
 enum { TEST_SKIPPED = 77 };
 
-/* Says what is not here, and returns how a program ends for want of it: TEST_SKIPPED, or 1 where WEFT_REQUIRE_DATA is
- * set, as in .ci/run: there, what is absent fails the test. */
+/* Reports what is absent, and returns the program's exit status: TEST_SKIPPED, or 1 if WEFT_REQUIRE_DATA is set, as in
+ * .ci/run: there, an absent file or program fails the test. */
 __attribute__((format(printf, 1, 2))) static inline int test_absent(const char *format, ...)
 {
     bool required = getenv("WEFT_REQUIRE_DATA") != NULL;
@@ -33,7 +33,7 @@ __attribute__((format(printf, 1, 2))) static inline int test_absent(const char *
     return required ? 1 : TEST_SKIPPED;
 }
 
-/* In place of cmocka's skip(): for want of a recording or of a program. */
+/* Replacement of cmocka's skip() if a recording or a program is absent. */
 #define skip_without(...) \
     do { \
         if (test_absent(__VA_ARGS__) == TEST_SKIPPED) \
@@ -41,7 +41,8 @@ __attribute__((format(printf, 1, 2))) static inline int test_absent(const char *
         fail(); \
     } while (0)
 
-/* Whether the file is here, for a part of a test that is left out without it; fails where everything must be here. */
+/* Returns whether the file is present, for an optional part of a test. Fails if WEFT_REQUIRE_DATA is set and it is
+ * absent. */
 static inline bool test_have(const char *path)
 {
     if (!access(path, R_OK))
@@ -51,7 +52,7 @@ static inline bool test_have(const char *path)
     return false;
 }
 
-/* The seed of a random test: the usual one, moved on by WEFT_SEED; never 0. Printed, so that a failure can be
+/* Returns the seed of a random test: the usual one plus WEFT_SEED; never 0. Printed, so that a failure can be
  * repeated. */
 static inline uint64_t test_seed(uint64_t usual)
 {
@@ -61,7 +62,7 @@ static inline uint64_t test_seed(uint64_t usual)
     return usual + by ? usual + by : 1;
 }
 
-/* A number below n, from a state that is not 0 (xorshift64, Marsaglia 2003), which moves on. */
+/* Returns a number below n, and advances the state, which is not 0 (xorshift64, Marsaglia 2003). */
 static inline uint32_t test_random(uint64_t *state, uint32_t n)
 {
     *state ^= *state << 13;
@@ -90,7 +91,7 @@ static inline void test_expected_fail(const char *name, void (*test)(void **), v
     print_message("EXPECTED FAIL: %s: %s\n", name, why);
 }
 
-/* EXPECTED_FAIL(f, "why"); makes test f_fails of test f, which asks for the right answer and does not get it today. */
+/* EXPECTED_FAIL(f, "why"); makes test f_fails of test f, which expects the right result and does not get it today. */
 #define EXPECTED_FAIL(test, why) \
     static void test##_fails(void **state) \
     { \
@@ -98,10 +99,10 @@ static inline void test_expected_fail(const char *name, void (*test)(void **), v
     } \
     struct test_semicolon
 
-/* A fresh directory, removed with what is in it (one level) by test_directory_remove. */
+/* Makes a fresh directory. test_directory_remove removes it with its contents (one level). */
 char *test_directory_make(void);
 void test_directory_remove(char *directory);
-/* Files in a directory. */
+/* Returns the number of files in a directory. */
 size_t test_directory_files(const char *directory);
 void test_write_file(const char *path, const void *data, size_t n);
 

@@ -47,7 +47,7 @@ static struct sockaddr_in loopback(int port)
         .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
 }
 
-/* Not one that others are given when they ask for any: the server comes back to its own. */
+/* Returns a free port outside the range of ephemeral ports, so that a stopped server can return to its port. */
 static int free_port(void)
 {
     for (;;) {
@@ -77,7 +77,7 @@ static void start_server(void)
     server.pid = fork();
     assert_true(server.pid >= 0);
     if (server.pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* does not outlive a test that crashes */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* ends with a test that crashes */
         int null = open("/dev/null", O_RDWR);
         dup2(null, 0);
         dup2(null, 1);

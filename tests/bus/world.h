@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of the bus share: each test runs in the process ("local:") and on a NATS server of its own. */
+/* Helpers of the bus tests: each test runs in the process ("local:") and on a NATS server of its own. */
 #ifndef TESTS_BUS_WORLD_H
 #define TESTS_BUS_WORLD_H
 
@@ -7,28 +7,28 @@
 #include "base/time.h"
 #include "bus/bus.h"
 
-/* Where the buses of the tests that run now meet. */
+/* URL at which the buses of the current tests meet. */
 extern const char *world_url;
 
-/* For cmocka's groups. The server listens on a free port of the loopback, its stores are in a directory that is
- * removed. */
+/* Fixtures for cmocka's groups. The server listens on a free port of the loopback; its stores are in a directory that
+ * is removed. */
 int world_local(void **state);
 int world_nats(void **state);
 int world_end(void **state);
 
-/* First thing in a test: skips it where there is no server. */
+/* Skips the test if there is no server; first call of a test. */
 void world_need(void);
-/* The server dies at once; comes again on the same port; with its stores or without. */
+/* Kills the server; restarts it on the same port, with its stores or without. */
 void world_kill_server(void);
 void world_restart_server(bool keep_stores);
 
-/* Started from then on with these too (NULL at the end; or NULL): kills the one that runs, and starts one. */
+/* Restarts the server with additional arguments from now on (NULL at the end; or NULL). */
 void world_serve_with(const char *const *arguments);
 int world_port(void);
-const char *world_directory(void); /* the server's */
+const char *world_directory(void); /* directory of the server */
 
 struct bus *world_open(void);
-int64_t in_ms(int64_t ms);      /* monotonic */
+int64_t in_ms(int64_t ms);      /* monotonic time */
 void sleep_ms(int64_t ms);
 /* Waits until the condition is true, some seconds at most. */
 #define eventually(condition) \
@@ -39,10 +39,10 @@ void sleep_ms(int64_t ms);
         assert_true(condition); \
     } while (0)
 
-/* Bytes that differ from place to place. */
+/* Returns bytes that differ from place to place. */
 uint8_t *world_bytes(size_t n, uint32_t seed);
 
-/* Runs the tests in both worlds. Those of `nats` only with a server. */
+/* Runs the tests in both worlds. Those of `nats` run only with a server. */
 int world_run(const char *name, const struct CMUnitTest *both, size_t n, const struct CMUnitTest *nats, size_t n_nats);
 #define WORLD_RUN(name, both, nats) \
     world_run(name, both, sizeof both / sizeof *both, nats, sizeof nats / sizeof *nats)

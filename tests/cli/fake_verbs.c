@@ -13,7 +13,7 @@ static int report(int argc, char **argv)
     return CLI_OK;
 }
 
-/* As long an output as it takes for the reader of a pipe to be gone. */
+/* Writes enough output to notice that the reader of a pipe has gone. */
 static int flood(int argc, char **argv)
 {
     struct text out = TEXT_TO(STDOUT_FILENO);

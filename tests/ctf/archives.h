@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the tests of traces in many archives: archives of made-up packets, and what is read of them. */
+/* Archives of made-up packets, and digests of their contents. Shared by the tests of traces in many archives. */
 #ifndef WEFT_TESTS_ARCHIVES_H
 #define WEFT_TESTS_ARCHIVES_H
 
@@ -13,7 +13,7 @@ enum { STREAMS = 2, SPAN = 1000 };
 /* ---- archives ---- */
 
 #define DECLARED TYPES CLOCK(1000000000, 0) TRACE("le") CONTEXT COMPACT STREAM EVENT(0, "tick", "uint64_t n;")
-/* The second adds to the first, the third contradicts both. */
+/* Versions of the declarations: the second adds to the first, the third contradicts both. */
 static const char *const declared[] = {
     DECLARED,
     DECLARED EVENT(1, "tock", "uint32_t m;"),
@@ -22,12 +22,12 @@ static const char *const declared[] = {
 
 struct archive {
     bool there;
-    uint64_t seed; /* of its contents */
+    uint64_t seed; /* seed of its contents */
     uint32_t metadata;
     int64_t modified; /* seconds */
 };
 
-/* The packets of one stream of archive `number`, which lie in its SPAN of time, into `b`. */
+/* Appends to `b` the packets of one stream of archive `number`, which lie in its SPAN of time. */
 static inline void put_stream(uint64_t *dice, size_t number, uint32_t cpu, bool loses)
 {
     uint64_t begin = (1 + number) * SPAN, at = begin, packets = 1 + test_random(dice, 3);
@@ -46,7 +46,7 @@ static inline void put_stream(uint64_t *dice, size_t number, uint32_t cpu, bool 
     }
 }
 
-/* name: of a file, or "" for the directory */
+/* Sets a modification time. name: of a file, or "" for the directory. */
 static inline void stamp(const char *dir, const char *name, int64_t modified)
 {
     char path[1200];
@@ -77,7 +77,7 @@ static inline void clear_world(void)
     assert_int_equal(system(command), 0);
 }
 
-/* ---- what is read ---- */
+/* ---- reading ---- */
 
 static inline void add_leaf(void *arg, const struct ctf_value *v)
 {
@@ -86,7 +86,7 @@ static inline void add_leaf(void *arg, const struct ctf_value *v)
 }
 static inline void add_list(void *arg, const struct ctf_value *v) {}
 
-/* Of all items of [begin, end); *lost: they could not all be read. */
+/* Returns the digest of all items of [begin, end); *lost: not all could be read. */
 static inline uint64_t digest(struct ctf_trace *t, int64_t begin, int64_t end, bool *lost)
 {
     struct ctf_source source = {.trace = t};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the tests of traces that are not at their end: traces made by hand. */
+/* Traces made by hand. Shared by the tests of growing traces. */
 #ifndef WEFT_TESTS_FED_MADE_H
 #define WEFT_TESTS_FED_MADE_H
 
@@ -14,8 +14,8 @@ static inline void put_event(uint64_t id, uint64_t ts)
     put(&b, ts * 31 + id, 4);
 }
 
-/* Streams of random packets, with many equal times; some begin late, and have classes that come on the way. In each the
- * begin times ascend; some packets begin before the one before them ends. */
+/* Writes streams of random packets, with many equal times; some begin late, and have classes that are added on the way.
+ * Begin times ascend in each stream; some packets begin before the previous one ends. */
 static inline void make_streams(const char *dir, bool overlap)
 {
     for (uint32_t line = 0; line < LINES; line++) {
@@ -32,7 +32,7 @@ static inline void make_streams(const char *dir, bool overlap)
             end_packet(at, fed_roll(3) * 8);
             now = overlap && fed_roll(3) == 0 ? begin + fed_roll(ts - begin + 1) : ts + fed_roll(3) * fed_roll(9);
         }
-        snprintf(name, sizeof name, "%c", (char)('a' + (line * 3 + 2) % LINES)); /* not in the order of coming */
+        snprintf(name, sizeof name, "%c", (char)('a' + (line * 3 + 2) % LINES)); /* not in arrival order */
         write_file(dir, name, b.v, b.n);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the tests of streams: opening and reading whole traces, building small ones by hand. */
+/* Opening and reading whole traces, and building small ones by hand. Shared by the tests of streams. */
 #ifndef WEFT_TESTS_STREAM_HELPERS_H
 #define WEFT_TESTS_STREAM_HELPERS_H
 
@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "ctf/ctf.h"
 
-/* All traces below one path, opened and merged. */
+/* Opened traces below one path, with their merge. */
 struct opened {
     struct ctf_schemas *schemas;
     struct ctf_group *groups;
@@ -76,7 +76,7 @@ static inline void close_all(struct opened *o)
     ctf_schemas_free(o->schemas);
 }
 
-/* All items that are left. Pointers stay valid while the traces are open. */
+/* Reads all remaining items. Pointers stay valid while the traces are open. */
 static inline event_vec read_all(struct ctf_merge *m)
 {
     event_vec all = {0};
@@ -153,7 +153,7 @@ static inline const char *write_text(const char *dir, const char *name, const ch
     return write_file(dir, name, text, strlen(text));
 }
 
-/* Bytes put together; numbers in the order asked for. */
+/* Buffer of bytes; numbers in the requested byte order. */
 struct bytes { uint8_t v[1 << 17]; size_t n; bool big; };
 
 static inline void put(struct bytes *b, uint64_t value, int size)

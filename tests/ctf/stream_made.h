@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the tests of streams made by hand: metadata in pieces, packets of bytes, and reading what was made. */
+/* Metadata in pieces, packets of bytes, and reading them. Shared by the tests of streams made by hand. */
 #ifndef WEFT_TESTS_STREAM_MADE_H
 #define WEFT_TESTS_STREAM_MADE_H
 
@@ -50,7 +50,7 @@ static inline void start_bytes(bool big)
 static const uint8_t uuid[16] = {0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,
     0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff};
 
-/* Head of a packet as TRACE and CONTEXT declare it: 64 bytes. Returns where the packet begins. */
+/* Appends the head of a packet as declared by TRACE and CONTEXT: 64 bytes. Returns the packet's begin. */
 static inline size_t begin_packet(uint64_t begin, uint64_t end, uint32_t discarded, uint32_t cpu)
 {
     size_t at = b.n;
@@ -67,7 +67,7 @@ static inline size_t begin_packet(uint64_t begin, uint64_t end, uint32_t discard
     return at;
 }
 
-/* Fills the sizes in; `padding` bytes follow the content. */
+/* Sets the sizes; `padding` bytes follow the content. */
 static inline void end_packet(size_t at, size_t padding)
 {
     uint64_t content = b.n - at;

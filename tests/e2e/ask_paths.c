@@ -53,7 +53,7 @@ static void write_error(const char *why, struct text *out)
     text_putc(out, '\n');
 }
 
-/* ---- all traces are here ---- */
+/* ---- local traces ---- */
 
 static void ask_local(struct asker *a, const struct question *q, struct text *out)
 {

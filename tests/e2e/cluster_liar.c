@@ -44,7 +44,7 @@ static bool is(const struct liar *l, const char *how)
     return !strcmp(l->how, how);
 }
 
-/* ---- other questions than were asked ---- */
+/* ---- wrong queries ---- */
 
 static void pervert_hosts(struct liar *l, struct path_remote_host *hosts, size_t n)
 {
@@ -90,7 +90,7 @@ static void pervert_question(struct liar *l, const struct bus_question *asked, s
     arena_fini(&a);
 }
 
-/* ---- other answers than are true ---- */
+/* ---- wrong answers ---- */
 
 static void pervert_bytes(struct liar *l, struct text *t)
 {
@@ -112,7 +112,7 @@ static void pervert_bytes(struct liar *l, struct text *t)
             text_putc(t, 0);
 }
 
-/* Each thread was made, woken and written to by some other, at about the same time: round and round. */
+/* Makes endless loops: each thread is made, woken and written to by another one, at about the same time. */
 static void make_loops(struct liar *l, struct fragment *f)
 {
     for (size_t i = 0; i < f->causes.n; i++) {
@@ -129,7 +129,7 @@ static void make_loops(struct liar *l, struct fragment *f)
             f->results.v[i].from = 1 + (uint32_t) throw(l, f->rows.n);
 }
 
-/* Of each row only that another one made it, of which nobody heard before, at the same time: for ever. */
+/* Makes an endless chain: each row has only the information that another, yet unknown row made it, at the same time. */
 static void make_endless(struct liar *l, const struct path_request *r, struct fragment *f)
 {
     for (size_t i = 0; i < r->n_windows; i++) {

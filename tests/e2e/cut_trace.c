@@ -20,20 +20,20 @@ enum { MOST_CUTS = 900 };
 
 struct place {
     int64_t ts;
-    uint64_t bits; /* where its header begins */
+    uint64_t bits; /* begin of its header */
 };
 struct stream {
     const struct ctf_stream *s;
-    VEC(struct place) events; /* of all its packets */
-    VEC(size_t) first;        /* by packet; one more at the end */
+    VEC(struct place) events; /* events of all its packets */
+    VEC(size_t) first;        /* first event by packet; one more at the end */
 };
 struct cutter {
     struct ctf_trace *trace;
     const char *out;
-    int64_t cuts[MOST_CUTS + 2]; /* between the least and the greatest number */
+    int64_t cuts[MOST_CUTS + 2]; /* numbers between the least and the greatest one */
     size_t parts;
     VEC(struct stream) streams;
-    VEC(int64_t) times; /* of all events */
+    VEC(int64_t) times; /* times of all events */
 };
 
 static void fail(const char *what, const char *why)
@@ -138,7 +138,7 @@ static uint64_t packet_bytes(const struct cutter *c, const struct ctf_packet *p)
     return next - p->offset;
 }
 
-/* Is it laid out as LTTng does it, by what is known of the packet? */
+/* Returns whether the packet has LTTng's layout, and finds its head. */
 static bool find_head(const struct cutter *c, const struct ctf_packet *p, struct head *h)
 {
     static const uint8_t magic[4] = {0xC1, 0x1F, 0xFC, 0xC1};
@@ -206,7 +206,7 @@ static FILE *append(const struct cutter *c, size_t part, const struct ctf_file *
 struct piece {
     size_t part;
     uint64_t from, to;  /* bits of its events */
-    int64_t begin, end; /* of the clock, since the packet's begin */
+    int64_t begin, end; /* cycles since the packet's begin */
 };
 
 /* The head of the packet, and those of its events. */
@@ -293,7 +293,7 @@ int main(int argc, char **argv)
         for (size_t k = 0, more = 0; k < c.streams.v[i].s->packets.n; k++)
             more = cut_packet(&c, &c.streams.v[i], k, more);
     if (!c.times.n)
-        make_dir(&c, 0, 0, (char[900]){0}, 900); /* nothing was recorded */
+        make_dir(&c, 0, 0, (char[900]){0}, 900); /* empty recording */
     for (size_t i = 0; i < c.streams.n; i++) {
         vec_free(&c.streams.v[i].events);
         vec_free(&c.streams.v[i].first);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* To be preloaded: lets the program's allocations fail as the file $FAIL_MEMORY says, which the test maps as well. Only
- * for glibc, whose own names of the functions are called. */
+/* Preloaded library: makes the program's allocations fail as the file $FAIL_MEMORY says, which the test maps as well.
+ * Only for glibc, whose own names of the functions are called. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -14,9 +14,9 @@
 /* Little-endian 64-bit words of the file. */
 struct orders {
     _Atomic int64_t left;     /* allocations until one fails; negative: failing goes on; INT64_MAX: none fails */
-    _Atomic int64_t in_a_row; /* so many fail then */
-    _Atomic int64_t smallest; /* of so many bytes; smaller ones neither fail nor count */
-    _Atomic int64_t failed;   /* how many did */
+    _Atomic int64_t in_a_row; /* number of failures then */
+    _Atomic int64_t smallest; /* minimum size in bytes; smaller ones neither fail nor count */
+    _Atomic int64_t failed;   /* number of failures so far */
 };
 
 static struct orders *orders;
@@ -66,7 +66,7 @@ void *realloc(void *p, size_t size)
     return size && fails(size) ? NULL : __libc_realloc(p, size);
 }
 
-/* As programs call it that are made for large files (_FILE_OFFSET_BITS=64). */
+/* mmap as called by programs made for large files (_FILE_OFFSET_BITS=64). */
 void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
     return fails(size) ? MAP_FAILED : (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What hosts give away of their flows, as whoever collects it gets it. */
+/* Extracts of hosts' flows, as their collector receives them. */
 #ifndef WEFT_TESTS_FLOW_EXTRACTS_H
 #define WEFT_TESTS_FLOW_EXTRACTS_H
 
@@ -13,11 +13,11 @@
 
 #include "flow/flow.h"
 
-/* These flows as a store of their own, which is sound, or the test fails. *bytes: those of its file are added. */
+/* Returns a store of these flows, checked to be sound. *bytes: the size of its file is added. */
 struct flow_store *extract_flows(const struct flow_store *, const uint32_t *flows, size_t n, uint64_t *bytes);
-/* By host (NULL: none) what the others need of it, told by hashes and addresses alone. */
+/* Sets, by host (NULL: none), the extract that the others need of it, selected by hashes and addresses alone. */
 void extract_hosts(const struct flow_store *const *hosts, size_t n, struct flow_store **out, uint64_t *bytes);
-/* Fails the test unless the extract says of these flows and of the host what the store says of them. */
+/* Fails the test unless the extract and the store agree on these flows and the host. */
 void same_extract(const struct flow_store *, const uint32_t *flows, size_t n, const struct flow_store *extract);
 
 #endif

@@ -64,7 +64,7 @@ uint64_t host_tell(struct host *h, const struct kernel_record *r)
     return flow_builder_add(h->builder, r);
 }
 
-/* ---- the same in chunks ---- */
+/* ---- flows in chunks ---- */
 
 enum { MOST_CHUNKS = 64, SHIFT = 3, STRIDE = 5 };
 
@@ -104,7 +104,7 @@ static void begin_chunk(struct cutter *c)
     c->builder = flow_builder_new(&c->tracker);
 }
 
-/* What is carried, in the order of rows that all chunks but the first have. */
+/* Saves the carried state, in the order of rows common to all chunks but the first. */
 static struct carry save(struct flow_builder *b, size_t chunk)
 {
     int32_t rows[THREADS];

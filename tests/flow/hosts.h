@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Invented hosts, packet by packet, as the kernel's records tell of them. */
+/* Made-up hosts, packet by packet, as in the kernel's records. */
 #ifndef WEFT_TESTS_FLOW_HOSTS_H
 #define WEFT_TESTS_FLOW_HOSTS_H
 
@@ -18,11 +18,11 @@
 
 enum { ACK = 16, PSH = 8, RST = 4, SYN = 2, FIN = 1, THREADS = 12 };
 
-/* Stands for the tracker: flow asks it only for threads and for the names of calls. Row r has tid 100 + r; rows 4 and 5
- * are one process, row 9 is a kernel thread, row 7 is a child of 6. */
+/* Substitute for the tracker: flow uses it only for threads and for the names of calls. Row r has tid 100 + r; rows 4
+ * and 5 are one process, row 9 is a kernel thread, row 7 is a child of 6. */
 struct kernel_tracker {
     struct kernel_thread threads[THREADS];
-    const struct kernel_thread *many; /* instead of them; borrowed */
+    const struct kernel_thread *many; /* replacement of these threads; borrowed */
     size_t n_many;
 };
 
@@ -37,11 +37,11 @@ struct host {
     char path[64];
 };
 
-/* Runs the tests with stores of one chunk, and again with stores that were cut at random; of these it is also seen that
- * they say the same as the others. */
+/* Runs the tests with stores of one chunk, and again with stores cut at random; these are also checked to agree with
+ * the others. */
 #define RUN_CUT(name, tests) (run_cut(false) ? cmocka_run_group_tests_name(name, tests, NULL, NULL) : 0) + \
     (run_cut(true) ? cmocka_run_group_tests_name(name ", cut", tests, NULL, NULL) : 0)
-/* False: not to be run cut, which has no threads that ThreadSanitizer could look at and takes it minutes. */
+/* False: the cut run is left out, since it has no threads for ThreadSanitizer to check and takes it minutes. */
 bool run_cut(bool cut);
 bool is_run_cut(void);
 uint64_t host_tell(struct host *h, const struct kernel_record *r);
@@ -64,7 +64,7 @@ struct shape {
     bool v6;               /* 2001:db8::x */
     uint32_t device, cpu;
     uint64_t skb;
-    uint16_t headers; /* bytes; 0: not known */
+    uint16_t headers; /* bytes; 0: unknown */
 };
 
 uint32_t packet(struct host *h, int kind, struct shape s);
@@ -75,9 +75,9 @@ uint32_t wake(struct host *h, int64_t ts, int32_t by, int32_t row, uint8_t ctx, 
         (struct shape){.ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, __VA_ARGS__})
 
 struct flow_packet get(struct host *h, uint32_t number);
-/* Number of the send on `from` that explains a receive of `to`, or -1; their clocks are one. */
+/* Returns the number of the send on `from` that explains a receive of `to`, or -1; their clocks are the same. */
 int64_t explain(struct host *to, uint32_t receive, struct host *from);
-/* The same with the clocks' error, and what kind of an answer it is; error < 0: clocks that cannot be related. */
+/* Does so with the clocks' error, and returns the kind of answer; error < 0: the clocks cannot be related. */
 int64_t explain_within(struct host *to, uint32_t receive, struct host *from, int64_t error, enum flow_answer *answer);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether two flow stores say the same through everything that can be asked of them. */
+/* Comparison of two flow stores through all their queries. */
 #ifndef WEFT_TESTS_FLOW_SAME_H
 #define WEFT_TESTS_FLOW_SAME_H
 
@@ -13,9 +13,9 @@
 
 #include "flow/flow.h"
 
-/* rows: of the host. Fails the test where they differ. */
+/* Fails the test if the stores differ. rows: of the host. */
 void same_stores(const struct flow_store *one, const struct flow_store *list, int32_t rows);
-/* The message was found at the sender: if only by its numbers, then its routes lead there. */
+/* Checks a message found at the sender: if it was found only by its numbers, its routes lead there. */
 void routes_must_lead(const struct flow_store *sender, const struct flow_message_key *);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A server under test, and a client on a plain socket. */
+/* Server under test, and a client on a plain socket. */
 #ifndef TESTS_HTTP_SERVER_H
 #define TESTS_HTTP_SERVER_H
 
@@ -10,14 +10,14 @@
 #include "../base/test.h"
 #include "http/http.h"
 
-/* Handlers of "/wait" and "/hold/" that have begun, and those of "/wait" that saw their client go. */
+/* Numbers of handlers of "/wait" and "/hold/" that have begun, and of handlers of "/wait" that saw their client go. */
 static atomic_int gone_seen, in_handler;
 
-/* N bytes: numbers in sequence, or what does not shrink. */
+/* Writes N bytes: ascending numbers, or incompressible noise. */
 static inline void put_bytes(struct text *t, size_t n, bool noise)
 {
     uint64_t x = 88172645463325252;
-    text_room(t, n + 32); /* and no more */
+    text_room(t, n + 32); /* exact size */
     for (size_t i = 0; t->n < n; i++) {
         x ^= x << 13;
         x ^= x >> 7;
@@ -32,8 +32,8 @@ static inline void put_bytes(struct text *t, size_t n, bool noise)
     t->n = n;
 }
 
-/* "/large/N", "/numbers/N", "/noise/N": N bytes; "/wait": until the client has gone; else method, path, query and
- * body. */
+/* Answers "/large/N", "/numbers/N", "/noise/N": N bytes; "/wait": until the client has gone; else method, path, query
+ * and body. */
 static inline void handle(void *arg, struct http_request *q)
 {
     struct text t = {.fd = -1};
@@ -94,7 +94,7 @@ static inline int dial(const struct http_server *s)
     return fd;
 }
 
-/* What comes back until the server closes. free() it. */
+/* Returns all bytes received until the server closes. free() it. */
 static inline char *ask_bytes(const struct http_server *s, const char *request, size_t n_request)
 {
     struct text t = {.fd = -1};

@@ -84,7 +84,7 @@ void live_same(const struct live_world *w, const struct live_kept *k)
     text_fini(&b);
 }
 
-/* ---- what it is at the end ---- */
+/* ---- result at the end ---- */
 
 static void same_ids(const struct index_host *a, const struct index_host *b)
 {
@@ -118,7 +118,7 @@ static void same_types(const struct index_types *a, const struct index_types *b)
     assert_int_equal(sum, other);
 }
 
-/* As what `weft index` makes of the directory. */
+/* Compares with the result of `weft index` on the directory. */
 void live_same_whole(const struct live_world *w, struct experiment *x, const char *path)
 {
     struct experiment *y;

@@ -208,7 +208,7 @@ void live_read_some(struct live_recording *r)
 void live_restart(struct live_world *w, struct live_recording *r)
 {
     int64_t before, sealed;
-    live_keep_none(w); /* their traces go */
+    live_keep_none(w); /* answers use traces that are closed now */
     before = index_live_until(r->live);
     live_end(r);
     live_begin(r, &w->options);
@@ -234,7 +234,7 @@ void live_run(struct live_world *w, const char *path, int asks, int restarts)
             live_read_some(r);
         if (fed_roll(all) < (uint64_t)asks)
             live_ask_and_compare(w);
-        else if (fed_roll(all) < (uint64_t)asks * 8) /* many small chunks */
+        else if (fed_roll(all) < (uint64_t)asks * 8) /* makes many small chunks */
             experiment_close(live_ask(w));
         if (restarts && !r->done && fed_roll(all) < 3) {
             live_restart(w, r);

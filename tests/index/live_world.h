@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the tests of recordings that are indexed while they grow: a world of recordings that are fed, questions to
- * it, and what the answers must be: what one pass says of what happened before. Whatever goes wrong fails the test. */
+/* World of fed recordings, queries to it, and their expected answers: those of one pass over all earlier data. Shared
+ * by the tests of recordings that are indexed while they grow. Any failure fails the test. */
 #ifndef WEFT_TESTS_INDEX_LIVE_WORLD_H
 #define WEFT_TESTS_INDEX_LIVE_WORLD_H
 
@@ -12,7 +12,7 @@
 
 enum { MOST_TRACES = 8, MOST_KEPT = 2 };
 
-/* Where stores are written. */
+/* Directory of the stores. */
 extern char live_stores[512];
 int live_make_places(void **state);
 int live_remove_places(void **state);
@@ -29,7 +29,7 @@ struct live_recording {
     bool done, losses;
 };
 
-/* An answer, and what it must be for ever. */
+/* Answer, with its expected value, which must never change. */
 struct live_kept {
     struct experiment *x;
     struct one_pass passes[MOST_TRACES];
@@ -45,33 +45,33 @@ struct live_world {
     struct index_options options;
     struct live_kept kept[MOST_KEPT];
     size_t n_kept;
-    size_t asked, answered; /* answered: with something in it */
+    size_t asked, answered; /* answered: queries with a non-empty answer */
 };
 
-/* All recordings below the path, whose feeding begins. head: as fed_load. */
+/* Opens all recordings below the path and begins to feed them. head: as fed_load. */
 void live_open(struct live_world *, const char *path, size_t head, const struct index_options *);
 void live_close(struct live_world *);
 void live_begin(struct live_recording *, const struct index_options *);
 void live_end(struct live_recording *);
-/* Killed, so to speak, and begun anew on what it left. */
+/* Restarts a recording on the files left, as if it had been killed. */
 void live_restart(struct live_world *, struct live_recording *);
 
-/* ---- the way to its end ---- */
+/* ---- feeding ---- */
 
-/* Of all files at once, without any that is still unknown. */
+/* Opens the lines of all files at once, so that none is unknown. */
 void live_open_lines(struct live_recording *);
-/* Packets of each file from number `from` up to `to`. */
+/* Feeds packets of each file from number `from` up to `to`. */
 void live_feed_all(struct live_recording *, size_t from, size_t to);
 void live_read_some(struct live_recording *);
-/* Feeds all in a random order, with about so many questions and restarts, and finishes. */
+/* Feeds all in a random order, with about the given numbers of queries and restarts, and finishes. */
 void live_run(struct live_world *, const char *path, int asks, int restarts);
-/* All has been fed: the end, and what is then. */
+/* Ends the feed, after all was fed, and checks the result. */
 void live_finish(struct live_world *, const char *path);
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 struct experiment *live_ask(const struct live_world *);
-/* May keep the answer, to be compared once more at the end. */
+/* Queries and compares; may keep the answer, to be compared again at the end. */
 void live_ask_and_compare(struct live_world *);
 void live_keep_none(struct live_world *);
 
@@ -79,7 +79,7 @@ void live_keep_none(struct live_world *);
 
 void live_same_states(const struct state_store *, const struct state_store *, const char *name);
 void live_same(const struct live_world *, const struct live_kept *);
-/* As what `weft index` makes of the directory. */
+/* Compares with the result of `weft index` on the directory. */
 void live_same_whole(const struct live_world *, struct experiment *, const char *path);
 
 #endif

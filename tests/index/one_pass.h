@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What one pass over a trace says, up to some time: the rooms' own builders and stores, without chunks. */
+/* Result of one pass over a trace, up to some time: the rooms' own builders and stores, without chunks. */
 #ifndef WEFT_TESTS_INDEX_ONE_PASS_H
 #define WEFT_TESTS_INDEX_ONE_PASS_H
 
@@ -10,14 +10,14 @@
 #include "state/state.h"
 
 struct one_pass {
-    struct graph *graph;         /* and these two: of a kernel trace; else NULL */
+    struct graph *graph;         /* kernel traces; else NULL (as the next two) */
     struct flow_store *flows;
     struct state_store *states;
-    struct stack_store *stacks;  /* of others */
+    struct stack_store *stacks;  /* user-space traces */
     uint64_t events, lost_events;
-    int64_t begin, end;          /* of the first and the last event */
+    int64_t begin, end;          /* times of the first and the last event */
 };
-/* Of what happened before `until`. False: nothing did. Whatever goes wrong fails the test. */
+/* Builds the stores of all data before `until`. False: there are none. Any failure fails the test. */
 bool one_pass_build(struct one_pass *, struct ctf_trace *, int64_t until);
 void one_pass_free(struct one_pass *);
 

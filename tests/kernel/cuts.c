@@ -94,7 +94,7 @@ void cuts_each(void (*one)(const struct cuts_trace *, const char *, void *), voi
     }
 }
 
-/* ---- one chunk ---- */
+/* ---- single chunk ---- */
 
 struct run {
     const struct cuts_trace *trace;
@@ -102,7 +102,7 @@ struct run {
     void *arg;
     struct ctf_merge *merge;
     struct ctf_event batch[BATCH];
-    size_t at, n; /* in the batch */
+    size_t at, n; /* position in the batch, and its size */
     int64_t now;  /* the greatest time so far: items that step back belong to it */
     VEC(struct cuts_chunk) done;
     int32_t n_rows;
@@ -156,7 +156,7 @@ static int carry_in(
     return rc;
 }
 
-/* What was just loaded is what is saved. */
+/* Checks that saving gives the bytes just loaded. */
 static void check_same(const struct run *r, struct cuts_chunk *c, const struct cuts_chunk *before)
 {
     struct carry again;
@@ -252,7 +252,7 @@ static void know_all(struct run *r, struct cuts_chunk *c)
     c->chunk.n_rows = n;
 }
 
-/* ---- all chunks ---- */
+/* ---- list of chunks ---- */
 
 static void begin_run(struct run *r, const struct cuts_trace *t, const struct cuts_user *user, void *arg)
 {
@@ -323,7 +323,7 @@ static void skip_to(struct run *r, int64_t begin)
         k = ctf_merge_next(r->merge, skipped, before < BATCH ? before : BATCH);
 }
 
-/* Without the numbers of the host's rows. */
+/* Begins a chunk without the numbers of the host's rows. */
 static void begin_alone(struct run *r, size_t number, int64_t begin, int64_t end, struct cuts_chunk *c)
 {
     *c = new_chunk(r, number, begin, end);

@@ -25,66 +25,67 @@ struct cuts_trace {
     struct ctf_schemas *schemas;
     struct ctf_trace *trace;
     struct kernel_binding *binding;
-    VEC(int64_t) times;        /* of all items, in order */
-    struct maker_trace made;   /* where it was made */
+    VEC(int64_t) times;        /* times of all items, in order */
+    struct maker_trace made;   /* directory of made traces */
     bool is_made;
 };
-/* The first kernel trace below a directory; number: of several; false: there are fewer (or it is no directory). */
+/* Opens the first kernel trace below a directory; number: among several; false: there are fewer (or it is no
+ * directory). */
 bool cuts_open(struct cuts_trace *, const char *directory, size_t number);
 void cuts_open_made(struct cuts_trace *, const struct maker *);
 void cuts_close(struct cuts_trace *);
 
-/* A chunk as it is built: it stays where it is from `begin` to `cut`, `finish` or `drop`. After cuts_run as it is kept
- * (tracker: NULL). */
+/* Chunk under construction: its address is fixed from `begin` to `cut`, `finish` or `drop`. After cuts_run in its final
+ * form (tracker: NULL). */
 struct cuts_chunk {
-    size_t number;                  /* from 0 */
+    size_t number;                  /* number from 0 */
     struct kernel_tracker *tracker;
     int64_t first, last;            /* ns: of its CTF_EVENTs; INT64_MAX, INT64_MIN: none */
     struct chunk chunk;             /* begin, end, rows and n_rows; the first begins at INT64_MIN, the last ends at
-                                       INT64_MAX; path: NULL. Rows: those that were carried into it, and from `cut`
-                                       and `finish` on all */
-    int32_t first_new;              /* the host's row of the first one that was not carried into it */
-    struct text carried;            /* what was carried from it into the next one: n bytes */
-    size_t of_tracker;              /* so many of them are the tracker's */
+                                     * INT64_MAX; path: NULL. Rows: those carried into it, and from `cut` and `finish`
+                                     * on all */
+    int32_t first_new;              /* host's row of the first one that was not carried into it */
+    struct text carried;            /* state carried from it into the next one: n bytes */
+    size_t of_tracker;              /* tracker's part of these bytes */
     size_t n_carried;               /* rows; and by row of the next chunk its row in this one: */
     int32_t *leaving;
     uint64_t hash;
 };
-/* The host's row of a row of the chunk, at any time; negative ones are kept. */
+/* Returns the host's row of a row of the chunk, at any time; negative ones are kept. */
 int32_t cuts_row(const struct cuts_chunk *, int32_t row);
 
-/* What a test does in each chunk, in this order. NULL: nothing. */
+/* Callbacks of a test for each chunk, in this order. NULL: none. */
 struct cuts_user {
     void (*begin)(void *arg, const struct cuts_chunk *);  /* makes builders */
-    /* All builders, always in the same order: LOAD after begin of all chunks but the first; MARK and SAVE at a cut, and
-     * after LOAD to see that it gives the same bytes. */
+    /* Carries all builders, always in the same order: LOAD after begin of all chunks but the first; MARK and SAVE at a
+     * cut, and after LOAD to check that it gives the same bytes. */
     void (*carry)(void *arg, const struct cuts_chunk *, struct carry *);
     void (*record)(void *arg, const struct kernel_record *);
     void (*events)(void *arg, const int64_t *times, size_t n);   /* times of CTF_EVENTs, after their records */
-    void (*cut)(void *arg, const struct cuts_chunk *, int64_t at); /* after SAVE: writes, and frees builders */
-    void (*finish)(void *arg, const struct cuts_chunk *);  /* the last chunk, after kernel_tracker_finish: the same */
+    void (*cut)(void *arg, const struct cuts_chunk *, int64_t at); /* called after SAVE: writes, and frees builders */
+    void (*finish)(void *arg, const struct cuts_chunk *);  /* last chunk, after kernel_tracker_finish: likewise */
     void (*drop)(void *arg, const struct cuts_chunk *);    /* cuts_damage: frees builders */
 };
 
-struct cuts { struct cuts_chunk *chunks; size_t n; int32_t n_rows; /* of the host */ };
+struct cuts { struct cuts_chunk *chunks; size_t n; int32_t n_rows; /* rows of the host */ };
 
-/* n cuts, sorted: n + 1 chunks. Checks of its own: what is loaded and saved again is the same bytes. */
+/* Runs with n cuts, sorted: n + 1 chunks. Also checks that state loaded and saved again has the same bytes. */
 void cuts_run(const struct cuts_trace *, const int64_t *at, size_t n, const struct cuts_user *, void *arg,
     struct cuts *out);
 void cuts_free(struct cuts *);
 
-/* Builds a chunk alone: after `before`, or NULL: as if nothing were known. To [begin, end); INT64_MAX: to the trace's
- * end. Rows of the host are not numbered: out->chunk.rows is NULL. cuts_chunk_free ends it. */
+/* Builds a single chunk: after `before`, or NULL: as if nothing were known. Range: [begin, end); INT64_MAX: to the
+ * trace's end. Rows of the host are not numbered: out->chunk.rows is NULL. cuts_chunk_free ends it. */
 void cuts_build(const struct cuts_trace *, int64_t begin, int64_t end, const struct cuts_chunk *before,
     const struct cuts_user *, void *arg, struct cuts_chunk *out);
 void cuts_chunk_free(struct cuts_chunk *);
 
-/* n cuts for a trace, sorted: most at any time in it, some at the time of an item and 1 ns before and after, some
- * twice, some before its begin and after its end. The same seed gives the same cuts. at: n. Returns n. */
+/* Chooses n cuts for a trace, sorted: most at any time in it, some at the time of an item and 1 ns before and after,
+ * some twice, some before its begin and after its end. The same seed gives the same cuts. at: n. Returns n. */
 size_t cuts_random(const struct cuts_trace *, uint64_t seed, size_t n, int64_t *at);
 
-/* Carries to `at`, damages the bytes (cut off, or one of them changed) `times` times, and loads them: a carry that is
- * not refused must do no harm in the events that follow, up to a further cut. Run it with a sanitizer. */
+/* Damages the state carried to `at` `times` times (cut off, or one byte changed), and loads it: a state that is not
+ * refused must do no harm in the following events, up to a further cut. Run it with a sanitizer. */
 void cuts_damage(const struct cuts_trace *, int64_t at, uint64_t seed, size_t times, const struct cuts_user *,
     void *arg);
 

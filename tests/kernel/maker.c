@@ -337,7 +337,7 @@ void maker_irq(struct maker *m, uint32_t cpu, int64_t ts, bool entry, int irq, c
         i32(i, 1);
 }
 
-/* Is its number of 64 bits? */
+/* Returns whether its number has 64 bits. */
 static bool is_wide(enum maker_event kind)
 {
     switch (kind) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes small kernel traces for tests: a list of events, written with ctf_writer as LTTng would have written it, and
- * run through the tracker. */
+/* Maker of small kernel traces for tests: a list of events, written with ctf_writer as LTTng would have written it, and
+ * passed through the tracker. */
 #ifndef WEFT_TESTS_KERNEL_MAKER_H
 #define WEFT_TESTS_KERNEL_MAKER_H
 
@@ -66,7 +66,7 @@ enum maker_event {
     M_SPACES,
     M_EVENTS
 };
-/* No events: the packet ends here, and its context reports losses in it (LOSE) or none (CUT). */
+/* Pseudo-events: the packet ends here, and its context reports losses in it (LOSE) or none (CUT). */
 enum { M_LOSE = 100, M_CUT };
 
 struct maker;
@@ -75,36 +75,35 @@ struct maker;
 #define M_STACKS (UINT64_C(1) << 61)     /* events have call stacks, as contexts of the channel */
 struct maker *maker_new(uint32_t cpus, uint64_t without);
 void maker_free(struct maker *);
-/* Threads are called "tTID" unless named; from then on. Up to 8 of them, borrowed names. */
+/* Names a thread from then on; without a name it is "tTID". Up to 8 of them, borrowed names. */
 void maker_name(struct maker *, int tid, const char *name);
 /* Call stacks of the events from now on, up to 200 addresses each; borrowed. */
 void maker_stacks(struct maker *, const uint64_t *user, size_t n_user, const uint64_t *kernel, size_t n_kernel);
 size_t maker_events(const struct maker *);
-/* Kind of item i, and its CPU. */
+/* Returns the kind of item i, and its CPU. */
 int maker_kind(const struct maker *, size_t i, uint32_t *cpu, int64_t *ts);
 
 void maker_switch(struct maker *, uint32_t cpu, int64_t ts, int prev, int64_t state, int next);
 void maker_wake(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid, int target_cpu);
 void maker_fork(struct maker *, uint32_t cpu, int64_t ts, int parent, int child, int tgid, int vtid);
-/* A child in a pid namespace of that number; vtid: its number there. */
+/* Adds a child in a pid namespace of that number; vtid: its number there. */
 void maker_fork_in(struct maker *, uint32_t cpu, int64_t ts, int parent, int child, int tgid, int vtid, uint32_t inum);
 /* HOSTNAME_ENTRY */
 void maker_hostname(struct maker *, uint32_t cpu, int64_t ts, const char *name);
 /* DUMP_NET, DUMP_UTS, DUMP_CGROUP */
 void maker_dump_space(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid, uint32_t inum);
-/* An event whose contexts tell the namespaces of the running thread; 0: do not. */
+/* Adds an event whose contexts contain the namespaces of the running thread; 0: left out. */
 void maker_spaces(struct maker *, uint32_t cpu, int64_t ts, uint32_t pid_ns, uint32_t net_ns, uint32_t uts_ns,
     uint32_t cgroup_ns);
 void maker_logger(struct maker *, uint32_t cpu, int64_t ts, const char *text); /* up to 180 bytes */
 void maker_exec(struct maker *, uint32_t cpu, int64_t ts, const char *file, int tid, int old_tid);
 void maker_task(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid); /* EXIT, FREE */
 void maker_irq(struct maker *, uint32_t cpu, int64_t ts, bool entry, int irq, const char *name);
-/* SOFTIRQ, HRTIMER, RESCHEDULE, LOCAL_TIMER, FUTEX, UNKNOWN; CLONE, UNSHARE, SETNS (flags, or what is returned),
- * HOSTNAME_EXIT; READ, WRITE, CLOSE, DUP (a descriptor, or what is
- * returned), OPEN_EXIT */
+/* SOFTIRQ, HRTIMER, RESCHEDULE, LOCAL_TIMER, FUTEX, UNKNOWN; CLONE, UNSHARE, SETNS (flags, or the return value),
+ * HOSTNAME_EXIT; READ, WRITE, CLOSE, DUP (a descriptor, or the return value), OPEN_EXIT */
 void maker_number(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int64_t number);
 void maker_path(struct maker *, uint32_t cpu, int64_t ts, const char *path); /* OPEN_ENTRY */
-void maker_plain(struct maker *, uint32_t cpu, int64_t ts, enum maker_event); /* without fields */
+void maker_plain(struct maker *, uint32_t cpu, int64_t ts, enum maker_event); /* event without fields */
 void maker_block_complete(struct maker *, uint32_t cpu, int64_t ts, uint32_t dev);
 void maker_dump_thread(struct maker *, uint32_t cpu, int64_t ts, int tid, int pid, int ppid, int status,
     const char *name);
@@ -127,7 +126,7 @@ void maker_close(struct maker_trace *);
 /* Feeds the whole trace; returns the tracker, finished. The binding is the caller's to free after the tracker. */
 struct kernel_tracker *maker_run(const struct ctf_trace *, kernel_sink *, void *arg, struct kernel_binding **binding,
     int64_t *end);
-/* The same with a sink that needs the tracker when it is made. */
+/* Feeds the whole trace to a sink that needs the tracker when it is made. */
 typedef void maker_start(void *arg, struct kernel_tracker *);
 struct kernel_tracker *maker_run_with(const struct ctf_trace *, maker_start *, kernel_sink *, void *arg,
     struct kernel_binding **binding, int64_t *end);

@@ -119,7 +119,7 @@ static void must_be_same(const char *what, const char *world, const struct path 
 
 /* ---- the properties, of any source ---- */
 
-/* Is the path, down from t, that of its own row? */
+/* Returns whether the path, down from t, is that of its own row. */
 static bool is_own_from(const struct path_source *s, const struct path *p, int64_t t)
 {
     struct path *own = ask(s, p->start, p->begin, t);
@@ -128,8 +128,8 @@ static bool is_own_from(const struct path_source *s, const struct path *p, int64
     return same;
 }
 
-/* Where the path goes on on its own row after a wait that began at `slept`: there, or earlier, where the row had sent a
- * signal that the path leads over. */
+/* Returns where the path continues on its own row after a wait that began at `slept`: there, or earlier, where the row
+ * had sent a signal that the path leads over. */
 static int64_t goes_on(const struct path_source *s, const char *world, const struct path *p, int64_t slept)
 {
     int64_t below = INT64_MAX, best = slept;
@@ -224,9 +224,9 @@ static void stopped_and_resumed(const struct path_source *s, const char *world, 
 struct slow {
     struct path_source source;
     const struct path_source *inner;
-    uint32_t luck; /* of 8 */
+    uint32_t luck; /* chance of 8 */
     uint64_t salt;
-    bool all; /* every answer is there */
+    bool all; /* answers everything */
     uint64_t asked;
 };
 
@@ -282,7 +282,7 @@ static void slow_row_name(void *arg, struct path_row row, int64_t begin, int64_t
     s->inner->row_name(s->inner->arg, row, begin, end, tid, comm);
 }
 
-/* Each round some more is known, never less: luck grows. */
+/* Checks late answers: luck grows in each round, so that known answers increase. */
 static unsigned answered_late(const struct path_source *inner, const char *world, const struct path *p, int64_t begin)
 {
     struct slow s = {.inner = inner, .salt = (uint64_t)rnd(1 << 30) * 77 + 5};

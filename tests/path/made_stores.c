@@ -148,7 +148,7 @@ uint32_t flow_connection(const struct flow_store *s, size_t flow)
     int64_t other = flow_lookup(s, &back);
     return other >= 0 && other < (int64_t)flow ? (uint32_t)other : (uint32_t)flow;
 }
-/* Is the packet a message of the row? */
+/* Returns whether the packet is a message of the row. */
 static bool concerns(const struct flow_packet *p, bool send, int32_t row)
 {
     return p->bytes && p->row == row && (!send || p->origin == FLOW_BY_THREAD);
@@ -262,7 +262,7 @@ struct flow_window flow_window_any(void)
 
 size_t explained;
 
-/* Of sends with that byte the last in the window, ambiguous when there are several. */
+/* Finds the last send with that byte in the window; ambiguous if there are several. */
 enum flow_answer flow_find_send(const struct flow_store *sender, const struct flow_message_key *m,
     const struct flow_window *w, struct flow_packet *send)
 {

@@ -35,7 +35,7 @@ bool cut_open(struct cut_trace *t, const char *directory, size_t number)
     t->schemas = ctf_schemas_new();
     for (size_t i = 0; i < n && !t->trace; i++) {
         if (ctf_trace_open(&groups[i], t->schemas, &t->trace, &e)) {
-            t->trace = NULL; /* among the recordings are damaged ones */
+            t->trace = NULL; /* some recordings are damaged */
             continue;
         }
         if (is_user_space(t->trace) && number-- == 0)
@@ -63,7 +63,7 @@ void cut_close(struct cut_trace *t)
     vec_free(&t->times);
 }
 
-/* ---- one chunk ---- */
+/* ---- single chunk ---- */
 
 struct feeding {
     struct ctf_merge *merge;
@@ -110,7 +110,7 @@ static int load(struct stack_builder *b, const void *bytes, size_t n)
 {
     struct carry c;
     struct err e = {0};
-    char *exact = mem_alloc(n ? n : 1); /* as long as it says, for a sanitizer */
+    char *exact = mem_alloc(n ? n : 1); /* exact size, for a sanitizer */
     memcpy(exact, bytes, n);
     carry_load(&c, exact, n, 0);
     stack_builder_carry(b, &c);
@@ -140,7 +140,7 @@ static void make_path(char *path)
     close(mkstemp(path));
 }
 
-/* ---- all chunks ---- */
+/* ---- list of chunks ---- */
 
 static struct stack_builder *begin_chunk(
     const struct cut_trace *t, size_t i, int64_t from, int64_t to, struct cut_chunks *out)

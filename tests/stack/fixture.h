@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of call stacks share: builds the store of a user-space trace in one pass, as an index does. */
+/* Builds the store of a user-space trace in one pass, as an index does. Shared by the tests of call stacks. */
 #ifndef WEFT_TESTS_STATE_STACK_FIXTURE_H
 #define WEFT_TESTS_STATE_STACK_FIXTURE_H
 

@@ -226,9 +226,9 @@ static void write_tool(struct ust *u)
     ust_bin_info(u, 3150, 0x400000, 0x1000, "/usr/bin/tool", false);
     ust_enter(u, 3200, 0x400a00);
     ust_exit(u, 3400, 0x400800); /* the two above were left by longjmp */
-    ust_exit(u, 3500, 0x400800); /* never entered */
+    ust_exit(u, 3500, 0x400800); /* exit without entry */
     ust_enter(u, 4000, 0x400b00);
-    ust_exit(u, 5600, 0x400b00); /* whether of the same call nobody knows: events were lost since */
+    ust_exit(u, 5600, 0x400b00); /* unknown whether of the same call: events were lost since */
 }
 
 void ust_write_sample(const char *dir, const char *host)
@@ -259,7 +259,7 @@ void ust_write_sample(const char *dir, const char *host)
     u.name = "app";
     ust_calloc(&u, 5300, 10, 100, 0xa000);
     ust_enter(&u, 6000, 0x10060);
-    ust_lose(&u, 5); /* between 2970 and 5000, or at 6000 */
+    ust_lose(&u, 5); /* lost between 2970 and 5000, or at 6000 */
     ust_enter(&u, 7000, 0x10070);
     ust_message(&u, 8000, "end");
     write_tool(&u);
@@ -305,7 +305,7 @@ void ust_write_exec(const char *dir)
     ust_enter(&u, 350, 0x10030);
     ust_malloc(&u, 360, 100, 0xa000);
     u.tid = 100;
-    dump(&u, 400, 102, 0x10000, "/bin/first"); /* on demand: nothing is different */
+    dump(&u, 400, 102, 0x10000, "/bin/first"); /* state dump on demand: changes nothing */
     ust_exit(&u, 450, 0x10020);
     dump(&u, 500, 103, 0x10000, "/bin/second");
     ust_enter(&u, 600, 0x10010);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of user space for tests: written with weft's own CTF writer as LTTng-UST would, with the contexts vpid, vtid
- * and procname. */
+/* User-space traces for tests: written with weft's own CTF writer as LTTng-UST would, with the contexts vpid, vtid and
+ * procname. */
 #ifndef WEFT_TESTS_STATE_UST_WORLD_H
 #define WEFT_TESTS_STATE_UST_WORLD_H
 
@@ -8,22 +8,22 @@
 #include <stdint.h>
 
 struct ctf_writer;
-/* Who records the next events; changed freely between them. */
+/* Writer with the recorder of the next events; changed freely between them. */
 struct ust {
     struct ctf_writer *writer;
     uint32_t cpu;
     int32_t pid, tid;
     const char *name;
-    bool bare;               /* no contexts: threads are not known; the trace is of process 321 */
+    bool bare;               /* without contexts: threads are unknown; the trace is of process 321 */
 };
 enum { UST_CPUS = 2 };
-#define UST_START INT64_C(1700000000000000000) /* times below are ns after that */
+#define UST_START INT64_C(1700000000000000000) /* base of the times below, in ns */
 void ust_create(struct ust *, const char *dir, const char *host, bool bare);
 void ust_close(struct ust *);
 
 void ust_enter(struct ust *, int64_t t, uint64_t address);
 void ust_exit(struct ust *, int64_t t, uint64_t address);
-/* The same of a function that returns to `site`; those above return to behind their address. */
+/* Enters a function that returns to `site`; others return to behind their address. */
 void ust_enter_from(struct ust *, int64_t t, uint64_t address, uint64_t site);
 void ust_exit_to(struct ust *, int64_t t, uint64_t address, uint64_t site);
 void ust_fast_enter(struct ust *, int64_t t, uint64_t address);
@@ -43,16 +43,17 @@ void ust_free(struct ust *, int64_t t, uint64_t address);
 /* Ends the current packet of the CPU, which reports lost events. */
 void ust_lose(struct ust *, uint64_t events);
 
-/* One of every kind: two processes, libraries, unbalanced calls, lost events, memory. */
+/* Writes a sample of every kind: two processes, libraries, unbalanced calls, lost events, memory. */
 void ust_write_sample(const char *dir, const char *host);
-/* Process 11 is killed after its last event at 31 µs, and holds 4096 bytes; process 300 has some until 90 µs. */
+/* Writes a trace in which process 11 is killed after its last event at 31 µs, and holds 4096 bytes; process 300 has
+ * some until 90 µs. */
 void ust_write_killed(const char *dir, const char *host);
-/* A program that runs another one in its place, twice. */
+/* Writes a trace of a program that is replaced by another one, twice. */
 void ust_write_exec(const char *dir);
-/* A function that calls itself until so many calls are open. */
+/* Writes a trace of a function that calls itself until so many calls are open. */
 void ust_write_deep(const char *dir, int levels);
-/* `n` random calls of some threads, now and then without exits or entries. lossy: events are lost too, but none before
- * a CPU's first packet is full, and no two events have one time. */
+/* Writes `n` random calls of some threads, now and then without exits or entries. lossy: events are lost too, but none
+ * before a CPU's first packet is full, and no two events have one time. */
 void ust_write_random(const char *dir, uint32_t seed, int n, bool lossy);
 
 #endif

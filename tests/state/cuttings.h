@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of chunks beside the store of one pass, over random cuttings. */
+/* Comparison of lists of chunks with the store of one pass, over random cuttings. */
 #ifndef WEFT_TESTS_STATE_CUTTINGS_H
 #define WEFT_TESTS_STATE_CUTTINGS_H
 
@@ -11,13 +11,13 @@ enum { CUTTINGS_MOST_CUTS = 12 };
 struct cuttings {
     void (*same)(struct pair *);
     uint64_t seed;
-    int rounds;                  /* cuttings of each trace */
+    int rounds;                  /* number of cuttings of each trace */
 };
-/* WEFT_CUTS, or what is usual. */
+/* Returns WEFT_CUTS, or the usual number. */
 int cuttings_rounds(int usual);
-/* Of a trace; nothing when WEFT_ONLY names others. For cuts_each. */
+/* Compares a trace, unless WEFT_ONLY names others. For cuts_each. */
 void cuttings_compare(const struct cuts_trace *, const char *name, void *cuttings);
-/* Of a made trace, whose maker is freed. */
+/* Compares a made trace, and frees its maker. */
 void cuttings_compare_made(struct cuttings *, const char *what, uint64_t number, struct maker *);
 
 #endif

@@ -18,7 +18,7 @@ static void dump_intervals(const struct fixture *f, int kind, const char *title)
         const struct kernel_thread *threads;
         kernel_tracker_threads(f->tracker, &threads);
         if (kind == STATE_THREAD &&
-            threads[row].idle_cpu >= 0) /* it lives on one CPU, and losses of others do not touch it */
+            threads[row].idle_cpu >= 0) /* idle threads live on one CPU, and losses of others do not affect them */
             continue;
         state_row(f->store, kind, row, &r);
         int64_t at = f->begin;
@@ -100,7 +100,7 @@ static void dump_futexes(const struct fixture *f)
     }
 }
 
-/* When which CPU was at an interrupt or softirq, of all CPUs the one that began last. */
+/* Dumps which CPU was in an interrupt or softirq, and when: of all CPUs the one that began last. */
 static void dump_lines(const struct fixture *f, int kind, const char *title)
 {
     enum { MOST = 256 };

@@ -16,7 +16,7 @@ static void on_record(void *arg, const struct kernel_record *r)
         state_builder_add(*b, r);
 }
 
-/* All events through the tracker; with states when *b is one. */
+/* Passes all events through the tracker; with states if *b is a builder. */
 static int pass(struct fixture *f, struct state_builder **b, struct err *e)
 {
     struct ctf_source source = {.trace = f->trace};

@@ -14,7 +14,7 @@ static void expect(bool holds)
         abort();
 }
 
-/* Where it lies is readable to its end. */
+/* Reads the name to its end. */
 static void expect_name(const char *name)
 {
     expect(!name || strlen(name) < SIZE_MAX);

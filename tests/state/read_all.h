@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads everything that a store of states can tell, and aborts when an answer breaks what state.h promises of any file
- * that opens. */
+/* Reads all contents of a store of states, and aborts if an answer violates the guarantees of state.h for any file that
+ * opens. */
 #ifndef WEFT_TESTS_STATE_READ_ALL_H
 #define WEFT_TESTS_STATE_READ_ALL_H
 

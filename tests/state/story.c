@@ -28,8 +28,8 @@ static void make_disk(struct maker *m, uint64_t *d, uint32_t cpu, int64_t ts)
         maker_dump_disk(m, cpu, ts, dev, dice(d, 2) ? "sda" : "sdb");
 }
 
-/* All at random, also what no kernel does: threads on two CPUs at once, handlers that end without having begun. Often
- * several things happen in one ns; packets lose events. */
+/* Makes random events, also impossible ones: threads on two CPUs at once, handlers that end without having begun. Often
+ * several events have the same ns; packets lose events. */
 struct maker *story_random(uint64_t seed, size_t n)
 {
     static const int64_t states[] = {0, 1, 2, 64, 32};

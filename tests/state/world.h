@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands for the tracker in tests of states: threads and names are made up, records come one by one. */
+/* Substitute for the tracker in tests of states: threads and names are made up, records come one by one. */
 #ifndef WEFT_TESTS_STATE_WORLD_H
 #define WEFT_TESTS_STATE_WORLD_H
 
@@ -24,13 +24,13 @@ struct kernel_tracker {
     struct kernel_thread threads[WORLD_THREADS];
     struct state_builder *builder;
     struct state_store *store;
-    int32_t on[WORLD_CPUS];      /* row, -1 unknown: what records say of the CPU */
-    int frames[WORLD_CPUS];      /* interrupts and softirqs open on each CPU */
+    int32_t on[WORLD_CPUS];      /* row according to the records, -1 unknown */
+    int frames[WORLD_CPUS];      /* number of interrupts and softirqs open on each CPU */
     int64_t first, last;
     char path[64];
 };
 
-/* Numbers in [0, below), the same ones after the same seed; 42 at first. */
+/* Returns numbers in [0, below), the same ones for the same seed; 42 at first. */
 extern uint64_t world_seed;
 uint64_t world_random(uint64_t below);
 
@@ -46,17 +46,18 @@ void world_switch_since(struct kernel_tracker *, int64_t ts, int cpu, int32_t pr
     int64_t since);
 void world_wake(struct kernel_tracker *, int64_t ts, int cpu, int32_t row);
 void world_call(struct kernel_tracker *, int64_t ts, int cpu, uint32_t name);
-/* A call of NAME_FUTEX. */
+/* Makes a call of NAME_FUTEX. */
 void world_futex(struct kernel_tracker *, int64_t ts, int cpu, uint64_t address, uint8_t operation);
 void world_return(struct kernel_tracker *, int64_t ts, int cpu, uint32_t name, int64_t ret);
-/* A call with `io` that has these arguments; path: of one that opens. */
+/* Makes a call with `io` that has these arguments; path: if it opens a file. */
 void world_io(struct kernel_tracker *, int64_t ts, int cpu, int io, int32_t fd, int64_t other, uint32_t flags,
     const char *path);
 void world_io_return(struct kernel_tracker *, int64_t ts, int cpu, int io, int64_t ret);
 void world_irq(struct kernel_tracker *, int64_t ts, int cpu, int kind, uint16_t number, uint32_t serial);
 void world_lost(struct kernel_tracker *, int64_t ts, uint32_t cpu, int64_t begin, int64_t end, uint64_t count);
-/* All intervals of a row as "value:begin-end " texts, the names of calls and interrupts for values; threads and CPUs as
- * @number; calls of futexes with what they returned, "!" behind what was not seen to end. Valid until the next call. */
+/* Returns all intervals of a row as "value:begin-end " texts, with the names of calls and interrupts as values; threads
+ * and CPUs as @number; calls of futexes with their return values, "!" after those whose end was not seen. Valid until
+ * the next call. */
 const char *world_row(struct kernel_tracker *, int kind, int32_t number);
 
 #endif

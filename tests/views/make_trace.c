@@ -149,7 +149,7 @@ static void send(struct world *w, int cpu, enum event id)
     }
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static void switch_to(struct world *w, int cpu)
 {
@@ -212,7 +212,7 @@ static void change_frequency(struct world *w, int cpu)
     static const int khz[] = {800000, 1200000, 2400000, 3600000};
     start(w, cpu);
     put32(w, khz[roll(w, 4)]);
-    put32(w, roll(w, CPUS - 1)); /* of another CPU perhaps; the last CPU's is never told */
+    put32(w, roll(w, CPUS - 1)); /* CPU, perhaps another one; the last CPU has no frequency events */
     send(w, cpu, FREQUENCY);
 }
 
@@ -366,7 +366,7 @@ int main(int argc, char **argv)
         w.ready[i] = true;
         w.prio[i] = 20;
     }
-    for (int cpu = 0; cpu < CPUS; cpu++) { /* who is there when the trace begins is told by the first switch only */
+    for (int cpu = 0; cpu < CPUS; cpu++) { /* threads present at the begin are recorded only by the first switch */
         w.on[cpu] = cpu;
         w.cpu_of[cpu] = cpu;
     }
@@ -392,7 +392,7 @@ int main(int argc, char **argv)
             fprintf(stderr, "%s\n", e.text);
             return 1;
         }
-        if (roll(&w, 10)) { /* else several events of a CPU in one ns */
+        if (roll(&w, 10)) { /* no step: several events of a CPU in one ns */
             w.now += 1 + roll(&w, 2000);
             cpu = (int)roll(&w, CPUS);
         }
