@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is saved is what is loaded; damaged bytes give zeros and an error. */
+/* Round trip: loading gives what was saved; damaged bytes give zeros and an error. */
 #include "base/carry.h"
 #include "base/err.h"
 #include "test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which rows of which chunks are the same row of the host, against a plain search. */
+/* Rows of chunks that are the same row of the host, against a plain search. */
 #include "base/chunks.h"
 
 #include "base/mem.h"
@@ -21,7 +21,7 @@ static void places(void **unused)
                 x = x * 6364136223846793005u + 1442695040888963407u;
                 if (x >> 62)
                     continue;
-                rows[c][n++] = x >> 60 & 1 ? r : HOST_ROWS - r; /* not in order */
+                rows[c][n++] = x >> 60 & 1 ? r : HOST_ROWS - r; /* unordered */
                 for (size_t i = 0; i + 1 < n; i++)
                     if (rows[c][i] == rows[c][n - 1])
                         rows[c][n - 1] = -1;

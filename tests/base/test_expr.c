@@ -18,14 +18,14 @@ static const struct {
     {"flags", {.type = EXPR_INT, .i = 6}},
     {"load", {.type = EXPR_FLOAT, .f = 1.5}},
     {"nan", {.type = EXPR_FLOAT, .f = NAN}},
-    {"comm", {.type = EXPR_STRING, .s = "kworker/0:2XXX", .n = 11}}, /* not terminated where it ends */
+    {"comm", {.type = EXPR_STRING, .s = "kworker/0:2XXX", .n = 11}}, /* unterminated at its end */
     {"empty", {.type = EXPR_STRING, .s = "", .n = 0}},
     {"nothing", {.type = EXPR_STRING, .s = NULL, .n = 0}},
     {"a.b:c$d[12].e", {.type = EXPR_INT, .i = 1}},
     {"$ctx.procname", {.type = EXPR_STRING, .s = "tier", .n = 4}},
 };
 
-static unsigned asked; /* how often a name was looked up */
+static unsigned asked; /* number of look-ups of a name */
 
 static void get(void *arg, size_t slot, struct expr_value *out)
 {

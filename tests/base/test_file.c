@@ -58,7 +58,7 @@ static void every_size_has_zeros_behind(void **state)
     free(data);
 }
 
-/* So many bytes of the map can be read without a fault. */
+/* Returns the number of bytes of the map that can be read without a fault. */
 static size_t ready_bytes(const struct file_map *m)
 {
     FILE *f = fopen("/proc/self/smaps", "r");
@@ -100,7 +100,7 @@ static void what_is_in_memory_is_readied(void **state)
     close(fd);
     assert_int_equal(file_map_open(p->path, &m, &e), ERR_OK);
     assert_int_equal(mincore((void *)(uintptr_t)m.data, 1, &first), 0);
-    if (!(first & 1)) { /* not where files have no other place than memory */
+    if (!(first & 1)) { /* except on file systems in memory */
         file_map_populate(&m, 0, m.size);
         assert_int_equal(ready_bytes(&m), 0);
     }
@@ -126,7 +126,7 @@ static void what_is_no_file(void **state)
     assert_int_equal(file_map_open(p->directory, &m, &e), ERR_IO);
     assert_non_null(strstr(e.text, "directory"));
     assert_int_equal(mkfifo(p->path, 0600), 0);
-    assert_int_equal(file_map_open(p->path, &m, &e), ERR_IO); /* and does not wait for a writer */
+    assert_int_equal(file_map_open(p->path, &m, &e), ERR_IO); /* opened without waiting for a writer */
     char *data;
     size_t n;
     assert_int_equal(file_read(p->path, 100, &data, &n, &e), ERR_IO);
@@ -185,7 +185,7 @@ static int done(struct shrinking *s, bool good)
     return good ? 0 : 1;
 }
 
-/* What was cut off reads as zeros, from the place on that was read first; what comes before stays. */
+/* Checks that bytes cut off read as zeros, from the first place read; earlier ones are unchanged. */
 static int zeros_where_it_was(void)
 {
     struct shrinking s;
@@ -211,7 +211,7 @@ static int told_wherever_it_is_cut(void)
     return good ? 0 : 1;
 }
 
-/* Nobody has read what is missing; the page that was cut within reads as zeros without any fault. */
+/* Checks a loss that no read has met; the partly cut page reads as zeros without any fault. */
 static int told_without_being_read(void)
 {
     struct shrinking s;
@@ -312,7 +312,7 @@ static void shrinking_kills_nobody_and_is_told(void **state)
     }
 }
 
-/* Other SIGBUS end the process as they would without weft. */
+/* Checks that other SIGBUS end the process as they would without weft. */
 static void other_bus_errors_still_kill(void **state)
 {
     assert_true(WIFSIGNALED(raised));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the writer writes, read back by jansson. */
+/* Output of the writer, read back by jansson. */
 #include <float.h>
 #include <jansson.h>
 #include <math.h>
@@ -71,7 +71,7 @@ static void sixty_levels(void **state)
     text_fini(&t);
 }
 
-/* What is appended in pieces and escaped where it stands is the string that is quoted in one go. */
+/* Checks that a string appended in pieces and escaped in place equals the string quoted at once. */
 static void check_in_place(const char *in, size_t n, const struct text *quoted)
 {
     for (size_t before = 0; before < 3; before++) {
@@ -185,7 +185,7 @@ static void invalid_bytes_are_replaced(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_string(cases[i].in, strlen(cases[i].in), cases[i].out, strlen(cases[i].out));
-    /* Any two bytes in any frame give JSON that jansson takes (it refuses invalid UTF-8). */
+    /* Pairs of bytes in any frame give JSON that jansson accepts (it refuses invalid UTF-8). */
     for (unsigned a = 0; a < 256; a++)
         for (unsigned b = 0; b < 256; b += 5) {
             char s[] = {(char)a, (char)b, '"', (char)a};

@@ -13,7 +13,7 @@
 enum { MIB = 1 << 20, FEW_CALLS = 3, MANY_CALLS = 20 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool keeps = false; /* they are to see who uses what has been freed */
+static const bool keeps = false; /* sanitizers must see uses of freed memory */
 #else
 static const bool keeps = true;
 #endif
@@ -33,7 +33,7 @@ static void assert_marked(const unsigned char *p, size_t n)
 static void grows(void **state)
 {
     large_keep(64 * MIB);
-    for (int round = 0; round < 3; round++) { /* of new memory, and of what the round before has left */
+    for (int round = 0; round < 3; round++) { /* rounds with new memory, then with that left by the round before */
         size_t has = 0, used = 100000;
         unsigned char *p = large_try(NULL, &has, 0, used);
         assert_true(has >= used && has % LARGE_BLOCK == 0);
@@ -82,7 +82,7 @@ static void keeps_some(void **state)
     assert_ptr_equal(large_try(NULL, &has, 0, 7 * MIB / 2), a); /* the 2 MiB are too few */
     assert_int_equal(has, 4 * MIB);
     large_free(a, has);
-    void *small = take(LARGE_BLOCK); /* and all of them far too much */
+    void *small = take(LARGE_BLOCK); /* far too much together */
     assert_ptr_not_equal(small, a);
     assert_ptr_not_equal(small, b);
     large_free(small, LARGE_BLOCK);
@@ -91,7 +91,7 @@ static void keeps_some(void **state)
     assert_ptr_equal(take(2 * MIB), b);
     for (int i = 0; i < MANY_CALLS; i++)
         large_cool();
-    assert_false(large_give_back()); /* what nobody needed for so long is gone */
+    assert_false(large_give_back()); /* blocks unused for this long are gone */
     large_free(b, 2 * MIB);
     assert_true(large_give_back());
     assert_false(large_give_back());

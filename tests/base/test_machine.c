@@ -51,7 +51,7 @@ static void version_2(void **state)
     assert_true(machine_group_limit(top) == UINT64_C(2147483648));
     put("sys/fs/cgroup/system.slice/weft.service/memory.max", "536870912\n");
     assert_true(machine_group_limit(top) == UINT64_C(536870912));
-    put("sys/fs/cgroup/user.slice/memory.max", "4096\n"); /* of others */
+    put("sys/fs/cgroup/user.slice/memory.max", "4096\n"); /* limits of other groups */
     assert_true(machine_group_limit(top) == UINT64_C(536870912));
 }
 
@@ -62,7 +62,7 @@ static void version_1(void **state)
         "36 31 0:33 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
         "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n");
     put("proc/self/cgroup", "4:memory:/job_7/step_0\n1:cpu,cpuacct:/other\n0::/\n");
-    put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"); /* none */
+    put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"); /* no limit */
     put("sys/fs/cgroup/memory/other/memory.limit_in_bytes", "4096\n");
     assert_true(machine_group_limit(top) == UINT64_C(9223372036854771712));
     put("sys/fs/cgroup/memory/job_7/memory.limit_in_bytes", "1073741824\n");
@@ -86,7 +86,7 @@ static void in_a_container(void **state)
 
 static void nonsense(void **state)
 {
-    assert_true(machine_group_limit(top) == UINT64_MAX); /* no /proc */
+    assert_true(machine_group_limit(top) == UINT64_MAX); /* missing /proc */
     put("proc/self/mountinfo", "\n - \n1 2 - cgroup2\n30 1 0:26 / /g - cgroup2\n35 31 0:32 / /sys - cgroup cgroup\n");
     put("proc/self/cgroup", "\n:\n0::\n4:memory\n0::relative\n");
     put("g/memory.max", "-5\n");

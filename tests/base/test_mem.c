@@ -11,7 +11,7 @@
 enum { LIMIT_MB = 300, RESERVE_MB = 64, AFTER = 500000 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool limited = false; /* their shadow memory needs the address space */
+static const bool limited = false; /* sanitizers' shadow memory needs the address space */
 #else
 static const bool limited = true;
 #endif
@@ -38,7 +38,7 @@ static int in_want(void)
     while (!mem_short())
         push(&v);
     size_t n = v.n;
-    for (size_t i = 0; i < AFTER; i++) /* what is pushed before somebody looks */
+    for (size_t i = 0; i < AFTER; i++) /* pushes before the next check */
         push(&v);
     for (size_t i = 0; i < v.n; i++)
         if (v.v[i] != i)

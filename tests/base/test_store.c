@@ -225,7 +225,7 @@ static void what_does_not_belong(void **state)
     assert_null(s);
 }
 
-/* Every byte changed in two ways, and every length: refused, or the same contents. */
+/* Changes every byte in two ways, and the length in every way: the store is refused, or has the same contents. */
 static void damage_is_seen(void **state)
 {
     struct place *p = *state;
@@ -382,7 +382,7 @@ static void parts_read_back(void **state)
     assert_non_null(strstr(e.text, "stacks"));
     assert_int_equal(store_open_from(s, p->path, "graph", 3, &part, &e), ERR_OK);
     store_close(s);
-    expect_sample(part); /* it lasts longer than what it is a part of */
+    expect_sample(part); /* the part outlives the store it belongs to */
     assert_int_equal(store_intact(part, &e), ERR_OK);
     store_close(part);
     assert_int_equal(test_directory_files(p->directory), 1);
@@ -406,7 +406,7 @@ static void a_part_is_a_file(void **state)
     free(within);
 }
 
-/* Every byte changed: either the store is refused, or its part. */
+/* Changes every byte: either the store is refused, or its part. */
 static void damage_of_parts_is_seen(void **state)
 {
     struct place *p = *state;
@@ -465,7 +465,7 @@ static void *write_part(void *around)
     return store_commit(part, &e) ? NULL : around;
 }
 
-/* Who comes while a part is written waits for its end. */
+/* Checks that a thread that arrives while a part is written waits for its end. */
 static void parts_by_two_threads(void **state)
 {
     struct place *p = *state;

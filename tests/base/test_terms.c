@@ -11,7 +11,7 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
     text_puts(out, rows[row][column]);
 }
 
-/* Which rows fit, as bits. */
+/* Returns the rows that match, as bits. */
 static unsigned fitting(struct terms *t)
 {
     unsigned found = 0, asked = 0;
@@ -36,7 +36,7 @@ static void what_fits(void **state)
     assert_int_equal(fitting(&impossible), 0);
 }
 
-/* What is no expression is looked for as it stands. */
+/* Checks that an invalid expression is searched literally. */
 static void broken_patterns(void **state)
 {
     struct terms t = {0};

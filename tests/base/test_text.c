@@ -37,7 +37,7 @@ static void check_number(struct text *t, uint64_t v)
     }
 }
 
-/* What one number leaves behind must not show in the next, whatever that is. */
+/* Checks that no state of one number affects the next one. */
 static void near_numbers(void **state)
 {
     static const int64_t steps[] = {
@@ -163,7 +163,7 @@ static void drains_to_a_file(void **state)
     struct text t = TEXT_TO(fds[1]);
     struct err e = {0};
     text_puts(&t, "one ");
-    assert_int_equal(text_drain(&t, 100, &e), ERR_OK); /* below the threshold: waits */
+    assert_int_equal(text_drain(&t, 100, &e), ERR_OK); /* size below the threshold: waits */
     assert_int_equal(t.n, 4);
     text_puts(&t, "two");
     assert_int_equal(text_drain(&t, 0, &e), ERR_OK);

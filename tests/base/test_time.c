@@ -165,7 +165,7 @@ static void what_is_refused(void **state)
     assert_int_equal(time_parse("23:59", INT64_MAX, &t, NULL), ERR_ARG);
 }
 
-/* Every day from 1677 to 2262, and odd times in it. */
+/* Compares every day from 1677 to 2262, and odd times in it. */
 static void every_day_as_the_c_library(void **state)
 {
     struct text t = {0};

@@ -59,7 +59,7 @@ static int end(void **state)
     return nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Once it knows what is there. */
+/* Returns the watch once it knows the existing directories. */
 static struct watch *walked(struct watch *w)
 {
     int64_t again;
@@ -92,7 +92,7 @@ static bool notices(struct watch *w)
     return false;
 }
 
-/* Has everything been looked at, after the last round, with no change? */
+/* Returns whether everything was checked, after the last round, without a change. */
 static bool is_quiet(struct watch *w)
 {
     int64_t again, first = 0;
@@ -155,7 +155,7 @@ static void test_some_told(void **state)
     notice_all(2);
 }
 
-/* What is no trace is no change. */
+/* Checks that changes to other files are not reported. */
 static void test_nothing(void **state)
 {
     make("a");
@@ -173,7 +173,7 @@ static void test_nothing(void **state)
     }
 }
 
-/* Who may read comes and goes. */
+/* Checks that read permission is given and taken. */
 static void test_permission(void **state)
 {
     enum { NOBODY = 65534 };
@@ -181,7 +181,7 @@ static void test_permission(void **state)
     make("a");
     make("a/b");
     put("a/b/metadata", "x");
-    if (!me) { /* who may read everything */
+    if (!me) { /* root may read everything */
         assert_int_equal(chown(top, NOBODY, NOBODY), 0);
         assert_int_equal(chown(at("a"), NOBODY, NOBODY), 0);
         assert_int_equal(seteuid(NOBODY), 0);
@@ -248,7 +248,7 @@ static void test_hostile(void **state)
 static void let_time_pass(void)
 {
     struct timespec begin, now;
-    clock_gettime(CLOCK_REALTIME, &begin); /* some files are dated by this one */
+    clock_gettime(CLOCK_REALTIME, &begin); /* clock that also dates some files */
     do {
         poll(NULL, 0, 1);
         clock_gettime(CLOCK_REALTIME_COARSE, &now);
@@ -271,7 +271,8 @@ static void until_leaves(struct watch *w, size_t n)
         assert_true(notices(w));
 }
 
-/* Of very many that are old it is noticed that they come, go, get and lose entries; of others everything. */
+/* Checks that creation, removal and changes of entries are noticed for very many old directories, and every change for
+ * others. */
 static void old_ones(size_t told)
 {
     enum { OLD = 20 };
@@ -324,7 +325,7 @@ static void test_old_looked_at(void **state)
     old_ones(0);
 }
 
-/* Of more than can be told of, the newest are, and those that others are made in. */
+/* Checks the limit: the newest directories are reported, and those in which others are created. */
 static void test_newest(void **state)
 {
     struct watch_limits limits = {.told = 8, .directories = 1000, .entries = 1000, .round_ns = ROUND_NS};
@@ -344,13 +345,13 @@ static void test_newest(void **state)
     while (watch_look(w, &again))
         ;
     put("099/channel", "x");
-    assert_true(watch_look(w, &again)); /* told: at once */
+    assert_true(watch_look(w, &again)); /* reported at once */
     put("000/channel", "x");
     assert_true(notices(w));
     watch_close(w);
 }
 
-/* What happens before the trees were walked. */
+/* Checks changes before the trees were walked. */
 static void test_early(void **state)
 {
     const struct watch_limits limits = watch_limits_usual();
@@ -390,7 +391,7 @@ static int add_file(const char *path, const struct stat *st, int type, struct FT
     if (type != FTW_F || access(other, F_OK))
         return 0;
     snprintf(other, sizeof other, "%.*s../metadata", ftw->base, path);
-    if (ftw->level > 2 && !access(other, F_OK)) /* what is below a trace is not of it */
+    if (ftw->level > 2 && !access(other, F_OK)) /* directories below a trace do not belong to it */
         return 0;
     uint64_t h = 1469598103934665603u;
     for (const char *p = path; *p; p++)
@@ -448,7 +449,7 @@ static void random_life(size_t told, int steps)
         uint64_t now = walk();
         if (now != before)
             assert_true(notices(w));
-        /* What it knows now is what one that begins now would know. */
+        /* Knowledge now must equal that of a watch that begins now. */
         if (told >= 100) {
             watch_look(w, &again);
             struct watch *fresh = open_top(told);

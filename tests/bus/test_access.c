@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may connect: passwords, tokens, TLS. Whatever is said when it fails holds no secret. */
+/* Access control: passwords, tokens, TLS. Error messages contain no secret. */
 #include <sys/stat.h>
 
 #include "world.h"
@@ -23,7 +23,7 @@ static int try_open(struct bus_options o, struct err *e)
     assert_null(strstr(e->text, "anna"));
     if (rc)
         return rc;
-    assert_int_equal(bus_ask(b, "nobody.here", "", 0, in_ms(3000), &r), ERR_NOTFOUND); /* it works */
+    assert_int_equal(bus_ask(b, "nobody.here", "", 0, in_ms(3000), &r), ERR_NOTFOUND); /* connection works */
     bus_close(b);
     return 0;
 }
@@ -50,7 +50,7 @@ static void test_password(void **state)
     assert_non_null(strstr(e.text, "refused"));
     assert_non_null(strstr(e.text, "nats://127.0.0.1:"));
     assert_int_equal(try_open((struct bus_options){.url = url_of("nats", "")}, &e), ERR_IO);
-    /* One that may come later is told when it asks, or at once if the broker was as quick. */
+    /* Optional connection: an error is returned by the first query, or at once if the broker was as quick. */
     struct bus *b;
     struct bus_reply r = {0};
     int rc = bus_open(&(struct bus_options){.url = url_of("nats", "anna:s3cret1@"), .later = true}, &b, &e);

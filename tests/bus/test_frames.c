@@ -46,11 +46,11 @@ static void test_wrong_frames(void **state)
     assert_int_equal(read_with(3, 0, n), ERR_FORMAT);
     assert_int_equal(read_with(3, 9, n), ERR_FORMAT);
     assert_int_equal(read_with(4, 1, n), ERR_FORMAT);  /* part 1 of 1 */
-    assert_int_equal(read_with(8, 0, n), ERR_FORMAT);  /* of 0 parts */
+    assert_int_equal(read_with(8, 0, n), ERR_FORMAT);  /* part of 0 parts */
     assert_int_equal(read_with(8, 4, n), ERR_FORMAT);  /* 3 bytes in 4 parts */
-    assert_int_equal(read_with(8, 2, n), ERR_FORMAT);  /* all bytes in the first of 2 */
+    assert_int_equal(read_with(8, 2, n), ERR_FORMAT);  /* part with all bytes, the first of 2 */
     assert_int_equal(read_with(24, 4, n), ERR_FORMAT); /* a byte is missing */
-    assert_int_equal(read_with(24, 2, n), ERR_FORMAT); /* one too many */
+    assert_int_equal(read_with(24, 2, n), ERR_FORMAT); /* part with one byte too many */
     assert_int_equal(read_with(31, 1, n), ERR_FORMAT);
 }
 
@@ -81,7 +81,7 @@ static void test_assembly(void **state)
     bus_assembly_free(&a);
 }
 
-/* What a part is refused with, as the first or behind the first of 3 parts, 4 of 10 bytes. */
+/* Returns the error of a part, as the first or after the first of 3 parts, 4 of 10 bytes. */
 static int refused(bool begun, uint32_t part, uint32_t parts, uint64_t whole, size_t n)
 {
     struct assembly a = {0};
@@ -100,10 +100,10 @@ static void test_wrong_assembly(void **state)
     assert_int_equal(refused(false, 0, 3, UINT64_MAX, 4), ERR_LIMIT);
     assert_int_equal(refused(true, 0, 3, 10, 4), ERR_FORMAT); /* twice */
     assert_int_equal(refused(true, 2, 3, 10, 2), ERR_FORMAT); /* out of order */
-    assert_int_equal(refused(true, 1, 4, 10, 2), ERR_FORMAT); /* another count, */
-    assert_int_equal(refused(true, 1, 3, 11, 4), ERR_FORMAT); /* another size */
-    assert_int_equal(refused(true, 1, 3, 10, 7), ERR_FORMAT); /* beyond the end */
-    assert_int_equal(refused(true, 1, 3, 10, 6), ERR_FORMAT); /* nothing left for the last */
+    assert_int_equal(refused(true, 1, 4, 10, 2), ERR_FORMAT); /* different count */
+    assert_int_equal(refused(true, 1, 3, 11, 4), ERR_FORMAT); /* different size */
+    assert_int_equal(refused(true, 1, 3, 10, 7), ERR_FORMAT); /* part beyond the end */
+    assert_int_equal(refused(true, 1, 3, 10, 6), ERR_FORMAT); /* nothing left for the last one */
     assert_int_equal(refused(true, 1, 3, 10, 5), 0);
     assert_int_equal(add(&a, 0, 3, 10, 4), 0);
     assert_int_equal(add(&a, 1, 3, 10, 4), 0);
@@ -143,14 +143,14 @@ static void test_beats(void **state)
     assert_int_equal(bus_beat_read(&f, &got, NULL), ERR_FORMAT);
 }
 
-/* ---- over the bus ---- */
+/* ---- messages over the bus ---- */
 
 static void echo(void *arg, struct bus_question *q)
 {
     bus_answer(q, q->data, q->n, NULL);
 }
 
-/* What is no question at all, and then the service still works. */
+/* Checks that the service still works after invalid queries. */
 static void test_hostile_asker(void **state)
 {
     world_need();
@@ -178,7 +178,7 @@ static void test_hostile_asker(void **state)
     free(bytes);
 }
 
-/* What the frames below carry in common: they are parts of a message of 8 bytes. */
+/* Common fields of the frames below: they are parts of a message of 8 bytes. */
 struct part {
     enum frame_kind kind;
     uint32_t part, parts;
@@ -243,7 +243,7 @@ static void test_partial_questions(void **state)
     send_part(a, "node.b", "_INBOX.back.1", &first, 5000);
     send_part(a, "node.b", "_INBOX.back.1", &last, 5000);
     eventually(count(&codes) == 1 && codes.v[0] == 1);
-    /* In the wrong order, and twice. */
+    /* Wrong order, and twice. */
     send_part(a, "node.b", "_INBOX.back.1", &last, 5000);
     send_part(a, "node.b", "_INBOX.back.1", &first, 5000);
     send_part(a, "node.b", "_INBOX.back.1", &first, 5000);

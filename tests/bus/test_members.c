@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is there. */
+/* Members of a cluster. */
 #include <pthread.h>
 
 #include "bus/frame.h"
@@ -8,7 +8,7 @@
 enum { PERIOD_MS = 200 };
 static const int64_t period_ns = PERIOD_MS * INT64_C(1000000);
 
-/* What a watch has told: "+instance(name)=said", "~instance=said", "-instance", "!instance" (expired). */
+/* Reports of a watch: "+instance(name)=said", "~instance=said", "-instance", "!instance" (expired). */
 struct told {
     pthread_mutex_t lock;
     char text[4096];
@@ -81,7 +81,7 @@ static void test_join_and_leave(void **state)
     bus_leave(n);
     eventually(has(&early, "-i2 "));
     assert_string_equal(other.text, "");
-    assert_null(strchr(strchr(stops.text, '+') + 1, '+')); /* one was told */
+    assert_null(strchr(strchr(stops.text, '+') + 1, '+')); /* single report */
     bus_members_stop(early.watch);
     bus_members_stop(late.watch);
     bus_members_stop(other.watch);
@@ -118,7 +118,7 @@ static void test_expire(void **state)
     int64_t took = time_monotonic_ns() - begin;
     assert_true(took >= 3 * period_ns);
     assert_true(took < 10 * period_ns + NS_PER_S);
-    beat_once(b, "dies", "y"); /* not dead after all */
+    beat_once(b, "dies", "y"); /* alive after all */
     eventually(has(&told, "+dies(gone)=y "));
     assert_false(has(&told, "!i1") || has(&told, "~i1"));
     bus_leave(m);

@@ -7,9 +7,9 @@
 
 enum { BIG = 10 << 20 };
 
-/* ---- those who answer ---- */
+/* ---- services ---- */
 
-/* What was asked, backwards. */
+/* Answers with the query reversed. */
 static void reverse(void *arg, struct bus_question *q)
 {
     uint8_t *back = malloc(q->n + 1);
@@ -60,7 +60,7 @@ static struct bus_service *serve(struct bus *b, const char *subject, bus_questio
     return s;
 }
 
-/* Nobody serves it any more, once the broker knows: a question that was under way is lost. */
+/* Checks that the broker knows no service for it any more: a query on its way is lost. */
 static void assert_gone(struct bus *b, const char *subject)
 {
     struct bus_reply r;
@@ -211,7 +211,7 @@ static void test_nobody(void **state)
     assert_int_equal(bus_ask(a, "node.nobody", "x", 1, in_ms(60000), &r), ERR_NOTFOUND);
     assert_non_null(strstr(r.text, "node.nobody"));
     assert_int_equal(bus_ask(a, "node.nobody", data, BIG, in_ms(60000), &r), ERR_NOTFOUND);
-    assert_true(time_monotonic_ns() - begin < 20 * NS_PER_S); /* told at once, not at the deadline */
+    assert_true(time_monotonic_ns() - begin < 20 * NS_PER_S); /* reported at once, not at the deadline */
     assert_int_equal(bus_ask(a, "node..x", "x", 1, in_ms(60000), &r), ERR_ARG);
     assert_int_equal(bus_ask(a, "node.*", "x", 1, in_ms(60000), &r), ERR_ARG);
     bus_close(a);
@@ -346,7 +346,7 @@ static void test_stop_before_answer(void **state)
     bus_reply_free(&r);
     bus_calls_free(calls);
     bus_close(b);
-    bus_answer(probe, "", 0, NULL); /* nobody hears it, nothing breaks */
+    bus_answer(probe, "", 0, NULL); /* answer without receiver: harmless */
     bus_close(a);
 }
 
@@ -486,7 +486,7 @@ static void test_news(void **state)
     assert_int_equal(bus_listen(b, "x.*.z", hear, &star, &l[1], &e), 0);
     assert_int_equal(bus_listen(b, "x.>", hear, &all, &l[2], &e), 0);
     assert_int_equal(bus_listen(b, "y.>", hear, &other, &l[3], &e), 0);
-    for (int i = 0; atomic_load(&other.n) == 0; i++) { /* until all subscriptions are known */
+    for (int i = 0; atomic_load(&other.n) == 0; i++) { /* loop until all subscriptions are known */
         bus_publish(a, "y.1", "\0", 1, &e);
         sleep_ms(5);
         assert_true(i < 1000);
@@ -576,11 +576,11 @@ static void test_restart(void **state)
     assert_int_equal(bus_ask(a, "node.b", "ab", 2, in_ms(200), &r), ERR_TIMEOUT);
     assert_non_null(strstr(r.text, "not connected"));
     assert_true(time_monotonic_ns() - begin < 5 * NS_PER_S);
-    bus_call(calls, "node.b", "ab", 2, in_ms(20000), 2); /* is sent later */
+    bus_call(calls, "node.b", "ab", 2, in_ms(20000), 2); /* sent later */
     world_restart_server(true);
     eventually(bus_connected(a) && bus_connected(b));
     assert_true(bus_calls_next(calls, &r));
-    while (r.code == ERR_NOTFOUND) { /* the other came back later than the question */
+    while (r.code == ERR_NOTFOUND) { /* loop: the other one came back later than the query */
         bus_call(calls, "node.b", "ab", 2, in_ms(20000), 2);
         assert_true(bus_calls_next(calls, &r));
     }
@@ -588,7 +588,7 @@ static void test_restart(void **state)
     assert_int_equal(r.tag, 2);
     assert_memory_equal(r.data, "ba", 2);
     bus_reply_free(&r);
-    bus_answer(q, "old", 3, NULL); /* to a question from before */
+    bus_answer(q, "old", 3, NULL); /* answer to an earlier query */
     assert_true(bus_calls_next(calls, &r));
     assert_int_equal(r.code, 0);
     assert_int_equal(r.tag, 1);
@@ -634,7 +634,7 @@ static void test_open_before_broker(void **state)
     bus_close(b);
     world_kill_server();
     assert_int_equal(bus_open(&o, &a, &e), 0);
-    bus_close(a); /* never connected */
+    bus_close(a); /* bus that never connected */
 }
 
 int main(void)

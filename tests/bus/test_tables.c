@@ -14,7 +14,7 @@ static struct bus_table *open_table(struct bus *b, const char *name, int64_t ttl
     return t;
 }
 
-/* ---- one entry ---- */
+/* ---- single entry ---- */
 
 static void test_put_and_get(void **state)
 {
@@ -93,7 +93,7 @@ static void test_put_if(void **state)
     assert_int_equal(bus_table_put_if(t, "k", "1", 1, 0, &r, &e), 0);
     assert_int_equal(bus_table_put_if(t, "k", "2", 1, 0, NULL, &e), ERR_STALE);
     assert_int_equal(bus_table_put_if(t, "k", "2", 1, r, &r, &e), 0);
-    assert_int_equal(bus_table_put(t, "other", "x", 1, NULL, &e), 0); /* another key's change is no matter */
+    assert_int_equal(bus_table_put(t, "other", "x", 1, NULL, &e), 0); /* change of another key: irrelevant */
     assert_int_equal(bus_table_put_if(t, "k", "3", 1, r, &r, &e), 0);
     assert_int_equal(bus_table_put_if(t, "k", "4", 1, r - 1, NULL, &e), ERR_STALE);
     assert_int_equal(bus_table_remove(t, "k", &e), 0);
@@ -109,7 +109,7 @@ enum { RACERS = 6, STEPS = 20 };
 static void *race(void *arg)
 {
     struct bus *b = world_open();
-    struct bus_table *t = open_table(b, "race", 0, true); /* all at once: one makes it */
+    struct bus_table *t = open_table(b, "race", 0, true); /* simultaneous opening: one creates it */
     for (int done = 0; done < STEPS;) {
         void *data;
         uint64_t r = 0;
@@ -138,7 +138,7 @@ static void test_races(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, race, NULL), 0);
     for (int i = 0; i < RACERS; i++)
         pthread_join(threads[i], NULL);
-    /* In the process the hub ends with its last bus: b kept it. */
+    /* Hub in the process, which ends with its last bus: b kept it. */
     struct bus_table *t = open_table(b, "race", 0, true);
     void *data;
     assert_int_equal(bus_table_get(t, "sum", &data, NULL, NULL, NULL), 0);
@@ -148,9 +148,9 @@ static void test_races(void **state)
     bus_close(b);
 }
 
-/* ---- all entries, and watching ---- */
+/* ---- whole table, and watching ---- */
 
-/* What a watch has told, as a line: "+key=value", "-key", "ALL", "ANEW". */
+/* Reports of a watch, as a line: "+key=value", "-key", "ALL", "ANEW". */
 struct told {
     pthread_mutex_t lock;
     char text[4096];
@@ -279,7 +279,7 @@ static void test_watch(void **state)
     bus_close(b);
 }
 
-/* Of one key nothing but that is told, also where others change before it and after. */
+/* Checks that a watch of one key reports only that key, also if others change before it and after. */
 static void test_watch_key(void **state)
 {
     world_need();
@@ -461,7 +461,7 @@ static void restart(bool keep_stores)
     forget(&told);
     world_restart_server(keep_stores);
     eventually(has(&told, "ALL"));
-    const char *last = told.text; /* it begins anew more than once where the broker comes haltingly */
+    const char *last = told.text; /* the watch restarts more than once if the broker starts slowly */
     while (!strncmp(last, "ANEW ANEW ", 10))
         last += 5;
     assert_string_equal(last, keep_stores ? "ANEW +a=1 ALL " : "ANEW ALL ");
@@ -520,14 +520,14 @@ static void test_put_waits_for_broker(void **state)
     bus_close(a);
 }
 
-/* ---- many begin at once ---- */
+/* ---- simultaneous start ---- */
 
 enum { BEGINNERS = 8, NEW_TABLES = 40 };
 
 struct beginner {
     struct bus *bus;
     pthread_barrier_t *together;
-    char text[200]; /* what failed */
+    char text[200]; /* errors */
 };
 
 static void *begin_tables(void *arg)
@@ -547,7 +547,8 @@ static void *begin_tables(void *arg)
     return NULL;
 }
 
-/* While the broker makes a table for one, it tells others that its subjects overlap with those of another stream. */
+/* Checks simultaneous creation: while the broker makes a table for one, it tells others that its subjects overlap with
+ * those of another stream. */
 static void test_made_by_many_at_once(void **state)
 {
     world_need();

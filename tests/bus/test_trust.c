@@ -80,7 +80,8 @@ static void test_who_answers_first(void **state)
     uint8_t *large = world_bytes(LARGE, 5);
     struct bus_service *honest = serve(node, truth, NULL), *liar = serve(other, lie, &lies);
     struct bus_reply r;
-    assert_int_equal(bus_ask(other, "trust.ask.node", "x", 1, in_ms(5000), &r), 0); /* who does not check believes it */
+    assert_int_equal(bus_ask(other, "trust.ask.node", "x", 1, in_ms(5000), &r), 0); /* accepted without a check of
+                                                                                     * signatures */
     assert_int_equal(r.n, 3);
     bus_reply_free(&r);
     for (int i = 0; i < 4; i++) {
@@ -162,7 +163,7 @@ static void test_what_was_said_before(void **state)
     assert_int_equal(bus_listen(p.bus, "trust.ask.node", say_again, &p, &questions, &e), 0);
     expect(asker, "first", 5, 0);
     eventually(heard_bytes(&p) > 0);
-    expect(asker, "again", 5, 0); /* as long as the one before: only the signature tells */
+    expect(asker, "again", 5, 0); /* same length as the one before: only the signature differs */
     eventually(times_said(&p) >= 1);
     bus_unlisten(answers);
     bus_unlisten(questions);
@@ -207,7 +208,7 @@ static void test_a_key_that_another_puts(void **state)
     bus_close(other);
 }
 
-/* As nodes were before there were keys. */
+/* Checks nodes of versions without keys. */
 static void test_without_a_key(void **state)
 {
     struct bus_service *old;
@@ -221,7 +222,7 @@ static void test_without_a_key(void **state)
         assert_int_equal(bus_ask(asker, "trust.ask.old", "abc", 3, in_ms(5000), &r), 0);
         bus_reply_free(&r);
     }
-    assert_int_equal(told, 1); /* never silently */
+    assert_int_equal(told, 1); /* never silent */
     assert_int_equal(bus_ask(strict, "trust.ask.old", "abc", 3, in_ms(5000), &r), ERR_UNSUPPORTED);
     assert_non_null(strstr(r.text, "no key"));
     bus_stop(old);

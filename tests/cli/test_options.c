@@ -151,7 +151,7 @@ static void wrong_use(void **state)
         assert_memory_equal(stderr_text, "weft: events: ", 14);
         if (!strstr(stderr_text, cases[i].text))
             fail_msg("%s: %s", cases[i].line, stderr_text);
-        assert_ptr_equal(strchr(stderr_text, '\n'), stderr_text + strlen(stderr_text) - 1); /* one line */
+        assert_ptr_equal(strchr(stderr_text, '\n'), stderr_text + strlen(stderr_text) - 1); /* single line */
     }
 }
 

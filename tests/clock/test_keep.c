@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which messages are kept: against the plain statement of the rule, and that it does not matter which came together. */
+/* Selection of messages to keep: against the plain statement of the rule, and independent of the order of joining. */
 #include "../base/test.h"
 #include "world.h"
 
@@ -87,7 +87,7 @@ static void assert_same(struct clock_told *a, struct clock_told *b, bool counts)
 
 /* ---- the rule, plainly ---- */
 
-/* Is m on the cone of q? Upside down for messages received by a. */
+/* Returns whether m is on the cone of q; upside down for messages received by a. */
 static bool on_cone(const struct clock_told *t, struct net_message m, struct net_message q, int up)
 {
     i128 rise = ((i128)m.y - m.x - ((i128)q.y - q.x)) * up, run = (i128)m.x - q.x;
@@ -99,8 +99,8 @@ static bool on_cone(const struct clock_told *t, struct net_message m, struct net
     return run > 0 ? rise * Q62 >= high * run : rise * Q62 > low * run;
 }
 
-/* Is m strictly inside the hull: on or above a line between two others around it, or above one of its instant? Small
- * times only. */
+/* Returns whether m is strictly inside the hull: on or above a line between two others around it, or above one of its
+ * instant. Small times only. */
 static bool off_hull(const struct some *s, size_t i, int up)
 {
     struct net_message m = s->v[i];
@@ -150,7 +150,7 @@ static void test_rule(void **state)
                 size_t cones = 0;
                 bool again = false;
                 for (size_t k = 0; k < s->n; k++) {
-                    bool copy = false; /* of an earlier one */
+                    bool copy = false; /* copy of an earlier one */
                     for (size_t j = 0; j < k && !copy; j++)
                         copy = s->by_a[j] == s->by_a[k] && s->v[j].x == s->v[k].x && s->v[j].y == s->v[k].y;
                     cones += !copy && s->by_a[k] == s->by_a[i] && on_cone(&t, s->v[i], s->v[k], up);
@@ -169,7 +169,7 @@ static void test_rule(void **state)
     free(s);
 }
 
-/* ---- which came together does not matter ---- */
+/* ---- independence of the order of joining ---- */
 
 static void test_parts(void **state)
 {
@@ -201,13 +201,13 @@ static void test_parts(void **state)
             }
             assert_same(&whole, &left, true);
             assert_same(&whole, &right, true);
-            keep_join(&left, &right); /* of itself: nothing new */
+            keep_join(&left, &right); /* joined with itself: no change */
             keep_join(&left, &part[0]);
             assert_same(&whole, &left, false);
             keep_fini(&left);
             keep_init(&left, priors[p]);
             keep_settle(&wide);
-            keep_join(&left, &wide); /* of what a wider prior kept */
+            keep_join(&left, &wide); /* joined with those kept by a wider prior */
             assert_same(&whole, &left, true);
             for (int k = 0; k < PARTS; k++)
                 keep_fini(&part[k]);
@@ -249,7 +249,7 @@ static void test_flat(void **state)
 /* ---- stores ---- */
 
 struct sent_on {
-    int64_t v[2][400][2]; /* by direction: sent, received */
+    int64_t v[2][400][2]; /* values by direction: sent, received */
     size_t n[2];
 };
 

@@ -94,7 +94,7 @@ static void check_pair(int i, const struct clock_pair *p)
         close_to("error", i + 1, p->error_ns / 1e9, x->error, 6e-5);
     if (x->drift == NONE) {
         assert_true(isnan(p->drift) && isnan(p->offset_ns));
-    } else { /* the other way round */
+    } else { /* opposite direction */
         close_to("drift", i + 1, 1 / p->drift, x->drift, 6e-6);
         close_to("offset", i + 1, -p->offset_ns / p->drift / 1e9, x->offset, 6e-6 * fabs(x->offset) + 1e-5);
     }
@@ -143,7 +143,7 @@ static void test_sane_slopes(void **state)
     }
 }
 
-/* In LTTV's layout: what a reader of its statistics looks for. */
+/* LTTV's layout, on which readers of its statistics rely. */
 static void test_stats_layout(void **state)
 {
     struct clock_options o = {.drift_prior_ppm = -1, .reference = "0"};

@@ -149,7 +149,7 @@ static void test_intersection(void **state)
     world_fini(&w);
 }
 
-/* What lies behind a pair that no line fits is known no better than that pair. */
+/* Checks that hosts behind a pair without a fitting line are known no better than that pair. */
 static void test_category_of_the_way(void **state)
 {
     struct world w;
@@ -193,8 +193,7 @@ static void test_long_bowl(void **state)
         fail_msg("%s", e.text);
     const struct clock_map *map = clock_net_map(net, clock_net_map(net, a)->predecessor < 0 ? b : a);
     for (int64_t i = -1300; i <= 1300; i += 100) {
-        int64_t t = middle + i * STEP,
-                least = LEAST + i * i / 2; /* at slope 0: no corridor is narrower than the delays */
+        int64_t t = middle + i * STEP, least = LEAST + i * i / 2; /* slope 0: no corridor is narrower than the delays */
         int64_t off = clock_to_reference(map, t) - t, error = clock_error_at(map, t);
         assert_true(llabs(off) <= error + 2);
         assert_true(error + llabs(off) >= LEAST - 2 && error <= least + least / 20);
@@ -210,7 +209,7 @@ static void test_islands(void **state)
         talk_both(&w, 0, 1, 50, 100000);
         talk_both(&w, 1, 2, 50, 100000);
         talk_both(&w, 3, 4, 50, 100000);
-        world_talk(&w, 2, 5, 50, 0, w.span, 100000, 50000); /* one way only */
+        world_talk(&w, 2, 5, 50, 0, w.span, 100000, 50000); /* single direction */
         solve(&w);
         assert_int_equal(world_check(&w), named ? 2 : 3);
         assert_int_equal(clock_net_map(w.net, 1)->n > 0, !named);
@@ -240,7 +239,7 @@ static void test_islands(void **state)
     }
 }
 
-/* One-sided pairs connect only what nothing better connects. */
+/* Checks that one-sided pairs connect only hosts that nothing better connects. */
 static void test_one_sided_last(void **state)
 {
     struct world w;
@@ -319,7 +318,7 @@ static void test_named_reference(void **state)
     world_fini(&w);
 }
 
-/* Of many experiments not every one has the host that is named, or has it related to the others. */
+/* Checks experiments without the reference host, or with one that is not related to the others. */
 static void test_reference_that_may_lack(void **state)
 {
     static const char *const named[] = {"h2", "h3", "nobody", NULL};

@@ -57,8 +57,8 @@ static void test_extreme_lines(void **state)
     clock_net_free(net);
 }
 
-/* In mid-traffic VM1 - VM3 is between 80 420 657 and 80 706 290 ns: the tightest packets in each direction. A prior
- * cannot move that. */
+/* Checks VM1 - VM3 in mid-traffic: between 80 420 657 and 80 706 290 ns, by the tightest packets in each direction. A
+ * prior cannot move that. */
 static void test_mid_traffic(void **state)
 {
     static const double priors[] = {-1, 100, 200, 500};

@@ -66,7 +66,7 @@ static void test_islands_joined(void **state)
     world_fini(&w);
 }
 
-/* Any two of them are at most the error apart, not twice it; patterns. */
+/* Checks that two clocks are at most the error apart, not twice it; patterns. */
 static void test_error_between_any_two(void **state)
 {
     for (size_t reference = 0; reference < 4; reference++) {
@@ -91,8 +91,7 @@ static void test_error_between_any_two(void **state)
     }
 }
 
-/* One host's clock is not where it is said to be: it is the one that is left out, with the distance that messages
- * leave no doubt about. */
+/* Checks that the host with a false clock is left out, with the minimum distance that messages prove. */
 static void test_liar(void **state)
 {
     struct clock_trust trust = {"h0,h1,h2,h3", 20000};
@@ -243,7 +242,7 @@ static void random_world(uint64_t seed, const char *path)
         if (a == b)
             continue;
         world_talk(&w, a, b, messages, from, to, 20000, 100000);
-        if (world_uniform(&w, 0, 4) > 1) /* else one way only */
+        if (world_uniform(&w, 0, 4) > 1) /* single direction otherwise */
             world_talk(&w, b, a, messages / 2 + 1, from, to, 20000, 100000);
     }
     solve(w.net);

@@ -27,7 +27,7 @@ static void random_net(uint64_t seed, const struct clock_options *o, long double
         world_talk(&w, i, to, messages, from, until, least, 3 * least);
         world_talk(&w, to, i, messages, from, until, (int64_t)world_uniform(&w, 1000, 300000), least);
     }
-    for (int i = 0; i < n; i++) /* and some more pairs */
+    for (int i = 0; i < n; i++) /* random additional pairs */
         world_talk(&w, (int)world_uniform(&w, 0, n), (int)world_uniform(&w, 0, n), (int)world_uniform(&w, 0, 30), 0,
             span, 50000, 200000);
     solve(&w);
@@ -139,7 +139,7 @@ static void test_steps(void **state)
     }
 }
 
-/* A few wrong matches among many good ones are left out. */
+/* Checks that a few wrong matches among many good ones are left out. */
 static void test_outliers(void **state)
 {
     struct clock_options o = clock_defaults();

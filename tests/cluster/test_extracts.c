@@ -39,7 +39,7 @@ static int close_traces(void **state)
     return system(command);
 }
 
-/* What the client is asked for beside the server that it talks to, and the whole answer. */
+/* Queries to the client besides the server that it talks to, and the whole answer. */
 struct answer {
     uint64_t *hashes;
     struct flow_own_address *own;
@@ -134,7 +134,7 @@ static void in_any_parts(void **state)
     answer_fini(&a);
 }
 
-/* Asked for what follows, it is what follows; asked beyond the end, nothing. */
+/* Checks queries for a continuation: the rest is returned; beyond the end, nothing. */
 static void from_anywhere(void **state)
 {
     struct answer a = ask();
@@ -160,10 +160,10 @@ static void what_is_no_part(void **state)
     (void)state;
     struct coming c = {0};
     assert_int_equal(take(&c, 1, 1000, bytes, 10), 0);
-    assert_int_equal(take(&c, 2, 1000, bytes, 10), ERR_FORMAT); /* of another */
+    assert_int_equal(take(&c, 2, 1000, bytes, 10), ERR_FORMAT); /* part of another answer */
     assert_int_equal(take(&c, 1, 1001, bytes, 10), ERR_FORMAT);
-    assert_int_equal(take(&c, 1, 1000, bytes, 0), ERR_FORMAT);   /* nothing: for ever */
-    assert_int_equal(take(&c, 1, 1000, bytes, 991), ERR_FORMAT); /* more than there is */
+    assert_int_equal(take(&c, 1, 1000, bytes, 0), ERR_FORMAT);   /* empty part: endless */
+    assert_int_equal(take(&c, 1, 1000, bytes, 991), ERR_FORMAT); /* more bytes than there are */
     assert_int_equal(take(&c, 1, 1000, bytes, 990), 0);
     assert_int_equal(take(&c, 1, 1000, bytes, 1), ERR_FORMAT);
     assert_true(coming_is_whole(&c));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the leader asks: everything once, and then what changed. The node is a trace set, asked over a hub. */
+/* Queries of the leader: everything once, then the changes. The node is a trace set, queried over a hub. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,7 +187,7 @@ static void who_does_not_answer_is_asked_again(void **state)
     stop(&w);
 }
 
-/* What an older copy gives is taken, but it is not what there is now. */
+/* Checks that data of an older copy are used, but do not count as current. */
 static void an_older_copy_is_not_the_newest(void **state)
 {
     struct world w = {0};

@@ -46,7 +46,8 @@ static struct cluster_entry_host host_of(uint64_t key, const char *name)
         .by_session = true};
 }
 
-/* Of a boot that the trace tells; 0: none. shift_ns: what a session takes the clock's distance to the epoch for. */
+/* Returns a host of a boot recorded in the trace; 0: none. shift_ns: a session's error of the clock's distance to the
+ * epoch. */
 static struct cluster_entry_host of_boot(struct cluster_entry_host h, uint8_t boot, int64_t shift_ns)
 {
     h.clock = (struct index_far_clock){.name = "monotonic", .freq = boot ? 1000000000 : 0};
@@ -92,7 +93,7 @@ static bool is_apart(const struct cluster_entry_host *a, const struct cluster_en
         (a->begin > b->end || a->end < b->begin);
 }
 
-/* May the host be of that machine: are all that have its name so far other boots? */
+/* Returns whether the host may be of that machine: all hosts with its name so far are other boots. */
 static bool may_be_called(const struct cluster_membership *r, size_t host, const char *name)
 {
     for (size_t i = 0; i < host; i++)
@@ -101,8 +102,8 @@ static bool may_be_called(const struct cluster_membership *r, size_t host, const
     return true;
 }
 
-/* Each host, one after the other, has the first name, of its own, then with a number, under which there are only other
- * boots. */
+/* Checks that each host, one after the other, has the first name, its own or with a number, under which there are only
+ * other boots. */
 static void expect_names(const struct cluster_membership *r)
 {
     for (size_t i = 0; i < r->n_hosts; i++) {
@@ -191,7 +192,7 @@ static void old_nodes_are_not_taken_for_others(void **state)
     assert_string_equal(r.hosts[0].nodes[0], "n1");
     expect_unclear(&r, (const char *const[]){"n0"}, 1);
     cluster_membership_fini(&r);
-    /* What a new node has, too, counts once; what the old one has beyond it is missing. */
+    /* Data of the old node that the new one has, too, count once; the rest is missing. */
     r = of_cards("old-copy", (const struct cluster_entry_host[]){one, old(one, 5)}, 2);
     assert_int_equal(r.n_hosts, 1);
     assert_string_equal(r.hosts[0].nodes[0], "n0");
@@ -225,7 +226,8 @@ static void expect_held(const struct cluster_membership *r)
     }
 }
 
-/* Few names and keys, so that there are copies, boots, namesakes, and entries that claim a host twice. */
+/* Checks random hosts with few names and keys, so that there are copies, boots, namesakes, and entries that claim a
+ * host twice. */
 static void names_follow_the_rule(void **state)
 {
     static const char *const names[] = {"web", "db", "localhost"};
@@ -317,7 +319,7 @@ static void expect_missing(const struct made *m, int kind)
     cluster_membership_fini(&r);
 }
 
-/* What of entry and condition is of the run of the node that is there now counts, in whatever order they are read. */
+/* Checks that only entries and conditions of the node's current run count, in whatever order they are read. */
 static void conditions_of_runs(void **state)
 {
     struct made m = make("conditions");
@@ -332,24 +334,24 @@ static void conditions_of_runs(void **state)
     expect_missing(&m, CLUSTER_MISSING_ENTRY);
     put(&m, "n 1", &a, 1); /* instance i, serial 1 */
     expect_missing(&m, -1);
-    c.state = CONDITION_FAILED; /* it has grown since then */
+    c.state = CONDITION_FAILED; /* entry extended since then */
     put_condition(&m, &c);
     expect_missing(&m, CLUSTER_MISSING_FAILED);
-    c.serial = 0; /* of before the entry */
+    c.serial = 0; /* condition older than the entry */
     put_condition(&m, &c);
     expect_missing(&m, -1);
     c.instance = "next"; /* the entry is of the run before: it is asked about those hosts */
     put_condition(&m, &c);
     expect_missing(&m, -1);
-    put(&m, "n 1", NULL, 0); /* of which there are none */
+    put(&m, "n 1", NULL, 0); /* condition without entries */
     put_condition(&m, &c);
     expect_missing(&m, CLUSTER_MISSING_FAILED);
-    put(&m, "n 1", &a, 1); /* of a node that says no condition, after the one that did was killed */
+    put(&m, "n 1", &a, 1); /* entry of a node that reports no condition, after the one that did was killed */
     expect_missing(&m, -1);
     bus_table_close(m.table);
 }
 
-/* ---- how work grows ---- */
+/* ---- cost by size ---- */
 
 static double cpu_s(void)
 {
@@ -462,7 +464,7 @@ static struct cluster_entry_host excerpt_of(const struct cluster_entry_host *h, 
     return s;
 }
 
-/* Nobody is asked about an excerpt as long as an entry speaks of all of the trace, and nobody says that it is away. */
+/* Checks that no excerpt is queried or reported missing while an entry claims the whole trace. */
 static void excerpts_are_the_last_resort(void **state)
 {
     struct made m = make("snips");
@@ -473,8 +475,7 @@ static void excerpts_are_the_last_resort(void **state)
     put(&m, "long-2", &longer, 1);
     put(&m, "long-1", &longer, 1);
     put(&m, "all-2", &all, 1);
-    put(&m, "all-1", (const struct cluster_entry_host[]){all, longer},
-        2); /* of one that claims both the trace counts */
+    put(&m, "all-1", (const struct cluster_entry_host[]){all, longer}, 2); /* trace of a node that claims both */
     struct cluster_membership r = read_all(&m);
     assert_int_equal(r.n_hosts, 1);
     expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "all-2"}, 2);
@@ -489,7 +490,7 @@ static void excerpts_are_the_last_resort(void **state)
     assert_string_equal(r.hosts[0].whole, "all-1");
     assert_int_equal(r.hosts[0].entry->hash, all.hash); /* clocks were found of it */
     expect_held(&r);
-    cluster_membership_use_excerpts(&r, &(bool){false}); /* there is no other */
+    cluster_membership_use_excerpts(&r, &(bool){false}); /* no other one */
     expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "long-1", "long-2"}, 3);
     cluster_membership_fini(&r);
     bus_table_close(m.table);

@@ -121,7 +121,7 @@ static struct cluster *ask(const char *cluster, size_t n_hosts)
     return relate(c, n_hosts);
 }
 
-/* ---- all in one place ---- */
+/* ---- single place ---- */
 
 struct place {
     struct experiment *experiment;
@@ -254,7 +254,7 @@ static void copies(void **state)
     cluster_node_stop(nodes[0].is);
 }
 
-/* Who asks knows of a node that has left meanwhile: what it held is missing, and said to be. */
+/* Checks a querying node that still knows a node that has left: its data are missing, and reported so. */
 static void left(void **state)
 {
     (void)state;
@@ -292,7 +292,7 @@ static void left(void **state)
     cluster_close(c);
 }
 
-/* ---- one who remembers ---- */
+/* ---- cache ---- */
 
 static uint64_t roll(uint64_t *dice, uint64_t sides)
 {
@@ -345,8 +345,8 @@ static void expect_all_same_from(struct cluster_cache *m)
     close_place(&here);
 }
 
-/* What was asked once is not asked again, as long as the traces are what they were; not even of a node that was away in
- * between. Who has little room asks again. */
+/* Checks that a query is not repeated while the traces are unchanged, not even for a node that was away in between. A
+ * small cache queries again. */
 static void remembers(void **state)
 {
     (void)state;
@@ -374,7 +374,7 @@ static void remembers(void **state)
         cluster_node_stop(nodes[i].is);
 }
 
-/* Any thread within any interval, in either way to walk, asked of one who knows pieces of it. */
+/* Compares any thread within any interval, in either direction, queried with a cache of parts of it. */
 static uint64_t expect_same_part(struct place *here, struct cluster_cache *m, uint64_t *dice)
 {
     struct err e = {0};
@@ -431,7 +431,7 @@ static void remembers_parts(void **state)
         cluster_node_stop(nodes[i].is);
 }
 
-/* That somebody was away is not remembered. */
+/* Checks that an absence is not cached. */
 static void forgets_gaps(void **state)
 {
     (void)state;
@@ -472,7 +472,7 @@ static void *ask_for_all(void *arg)
     return NULL;
 }
 
-/* Several who ask share what one of them was told; with little room they take it from each other. */
+/* Checks that several clients share an answer; with little room they displace each other's. */
 static void remembers_for_all(void **state)
 {
     (void)state;

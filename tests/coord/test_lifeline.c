@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What connections that end say of a server, whatever made them. */
+/* Conclusions from ended connections about a server, whatever caused the ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +71,7 @@ static void test_who_keeps_none_is_not_watched(void **state)
     }
     assert_in_range(lost, 5, 50);
     struct http_fetch kept = {.connection = -1, .by_kept = true};
-    coord_lifeline_hold(&l, &kept); /* not after a rest */
+    coord_lifeline_hold(&l, &kept); /* gone after a rest */
     close(answered(&l));
     assert_false(coord_lifeline_ended(&l));
     usleep(600000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How columns, rows and series say that they are merged, and what is known where they do not. */
+/* Merge rules stated by columns, rows and series, and the defaults without them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static void test_rules_are_what_is_stated(void **state)
     assert_string_equal(r.by, "count");
 }
 
-/* What is not stated, or not understood, is never merged, whatever the title. */
+/* Checks that columns without a stated or known rule are never merged, whatever the title. */
 static void test_titles_state_nothing(void **state)
 {
     static const char *const headers[] = {"{\"name\":\"Read\",\"dataType\":\"BINARY_NUMBER\"}",
@@ -115,7 +115,7 @@ static void test_lines_of_the_whole(void **state)
 #define TREE(entries) "{\"headers\":[],\"entries\":[" entries "]}"
 #define COUNTS "{\"id\":7,\"parentId\":-1,\"labels\":[\"any\"],\"key\":\"total\",\"merge\":\"COUNTS\"}"
 
-/* All trees that are there state the same single row; no title and no id decides. */
+/* Checks that the number comes from the single row stated by all trees; titles and ids do not matter. */
 static void test_counts(void **state)
 {
     struct slice none = {0}, good = object(TREE(COUNTS)), two = object(TREE(COUNTS "," COUNTS)),

@@ -7,7 +7,7 @@ enum { ARCHIVES = 260, STEPS = 40, NEWEST = 100, RANGES = 4 };
 
 struct world {
     struct archive archives[ARCHIVES];
-    uint32_t name[ARCHIVES]; /* of its directory */
+    uint32_t name[ARCHIVES]; /* names of its directory */
     size_t n;
 };
 
@@ -39,7 +39,7 @@ static void add_one(struct world *w, uint64_t *dice)
     write_one(w, w->n++);
 }
 
-/* ---- what is opened ---- */
+/* ---- opened traces ---- */
 
 struct seen {
     uint64_t sum, items;
@@ -228,7 +228,7 @@ static void as_afresh(void **state)
     }
 }
 
-/* Of a tree that only grows, what is new is read, and what is gone is gone. */
+/* Checks that, in a tree that only grows, new data are read, and removed ones are gone. */
 static void only_what_is_new_is_read(void **state)
 {
     static struct world w;
@@ -253,7 +253,7 @@ static void only_what_is_new_is_read(void **state)
     assert_int_equal(s.read, 0);
 }
 
-/* What links lead to counts once, under the first of its names, whether it is believed or read. */
+/* Checks that directories reached by links count once, under the first of their names, whether trusted or read. */
 static void links_lead_to_what_counts_once(void **state)
 {
     static const char *const names[] = {"world/0", "world/s0/a00010-x", "world/s1/b", "world/z"},
@@ -279,7 +279,7 @@ static void links_lead_to_what_counts_once(void **state)
     }
 }
 
-/* Whether there is a trace at all. */
+/* Checks whether there is a trace at all. */
 static void one_is_enough(void **state)
 {
     static struct world w;

@@ -65,7 +65,7 @@ static struct ctf_metadata parse(const char *text, struct ctf_schemas *s)
     return m;
 }
 
-/* ---- what is shared ---- */
+/* ---- shared schemas ---- */
 
 static void test_shared(void **state)
 {
@@ -130,7 +130,7 @@ static void test_cut_anywhere(void **state)
     size_t n = strlen(everything), errors = 0;
     const char *first_event = strstr(everything, "\"event-record-class\"");
     for (size_t i = 1; i < n; i++) {
-        char *copy = mem_alloc(i); /* of this size, so that a sanitizer sees what is read behind it */
+        char *copy = mem_alloc(i); /* exact size, so that a sanitizer detects reads behind it */
         size_t before = errors;
         memcpy(copy, everything, i);
         look(copy, i, &errors);
@@ -368,7 +368,7 @@ static void test_later_references(void **state)
     ctf_feed_free(f);
 }
 
-/* Every schema that a trace had is kept: one that adds nothing is dropped. */
+/* Checks that every schema of a trace is kept; one that adds nothing is dropped. */
 static void test_nothing_new(void **state)
 {
     static const char first[] = WHOLE("h", 1, 15), second[] = EVENT(1, "second", "");
@@ -387,7 +387,7 @@ static void test_nothing_new(void **state)
     ctf_feed_free(f);
 }
 
-/* The same number of bits is another value where another field says how long it is, or what is chosen. */
+/* Checks contradictions: the same bits have another value if another field gives the length or the selection. */
 static void test_contradictions(void **state)
 {
     static const char head[] = PREAMBLE(15) TRACE("h") CLOCK(1) STREAM, first[] = LISTS("n", "[[1,2]]", "blob");

@@ -11,7 +11,7 @@ static uint64_t count_problems(const struct ctf_trace *t)
     return sum;
 }
 
-/* Several traces at once, each in portions of its own, against the merge of them all. */
+/* Compares several traces fed at once, each in its own portions, with the merge of them all. */
 static void feed_and_compare(const char *path, size_t head, uint64_t seed, size_t most_portion, bool overlap)
 {
     struct opened whole;
@@ -52,7 +52,7 @@ static void feed_and_compare(const char *path, size_t head, uint64_t seed, size_
         struct ctf_event ev[256];
         n = ctf_merge_next(m, ev, portion);
         fed_take(&got, m, sources, ev, n);
-        if (fed_roll(2)) /* till there is no more now */
+        if (fed_roll(2)) /* reads until there is no more now */
             for (; (n = ctf_merge_next(m, ev, portion)) > 0; fed_take(&got, m, sources, ev, n))
                 ;
         fed_compare(&got, from, &expected);
@@ -197,7 +197,7 @@ static void test_classes_on_the_way(void **state)
     struct err e = {0};
     const char *head = TYPES TRACE("le") CLOCK(1000000000, 0) CONTEXT COMPACT STREAM;
     fed_dice = test_seed(9);
-    assert_true(ctf_feed_metadata(feed, head, 100, &e) != 0); /* more is needed */
+    assert_true(ctf_feed_metadata(feed, head, 100, &e) != 0); /* incomplete */
     assert_null(ctf_feed_trace(feed));
     if (ctf_feed_metadata(feed, head + 100, strlen(head) - 100, &e))
         fail_msg("%s", e.text);
@@ -243,7 +243,7 @@ static void test_classes_on_the_way(void **state)
         assert_int_equal(ctf_merge_next(m, ev, 8), 0);
         assert_false(ctf_merge_ended(m));
     }
-    /* What contradicts is refused, and all is as before. */
+    /* Contradictory metadata are refused, and change nothing. */
     const char *again[] = {"event { name = \"other\"; id = 7; stream_id = 0; fields := struct { uint32_t x; }; };\n",
         "stream { id = 0; };\n",
         "event { name = broken; id = 1000; stream_id = 0; fields := struct { nothing x; }; };"};
@@ -266,7 +266,7 @@ static void test_classes_on_the_way(void **state)
     ctf_feed_free(feed);
 }
 
-/* ---- what is not as it should be ---- */
+/* ---- irregular input ---- */
 
 static void feed_one(struct ctf_feed *feed, uint32_t line, uint64_t begin, uint64_t end)
 {
@@ -295,7 +295,7 @@ static void test_time_runs_back(void **state)
     text = made_event(1, "uint32_t x;");
     assert_int_equal(ctf_feed_metadata(feed, text, strlen(text), NULL), 0);
     uint32_t line = ctf_feed_line(feed, "a");
-    ctf_feed_hold(feed, 0); /* so that none comes too late */
+    ctf_feed_hold(feed, 0); /* prevents late packets */
     for (size_t i = 0; i < 5; i++) {
         feed_one(feed, line, begins[i], begins[i] + 50);
         append(&file);
@@ -315,7 +315,7 @@ static void test_time_runs_back(void **state)
     vec_free(&file);
 }
 
-/* What comes behind its time is given and told; a new line holds all until it speaks; the rest goes on. */
+/* Checks that late items are returned and reported; a new line holds all until it has a time; the rest continues. */
 static void test_late(void **state)
 {
     struct ctf_feed *feed = ctf_feed_new("late", NULL);
@@ -333,11 +333,11 @@ static void test_late(void **state)
     assert_true(!ctf_merge_ended(m) && ctf_merge_until(m) == INT64_MIN);
     uint32_t a = ctf_feed_line(feed, "a"), c = ctf_feed_line(feed, "c");
     feed_one(feed, a, 100, 200);
-    assert_int_equal(ctf_merge_next(m, ev, 16), 0); /* nothing is known of c */
+    assert_int_equal(ctf_merge_next(m, ev, 16), 0); /* line c is unknown */
     ctf_feed_quiet(feed, c, 150);
     assert_int_equal(ctf_merge_next(m, ev, 16), 1);
     assert_true(ctf_merge_next(m, ev, 16) == 0 && ctf_merge_until(m) == 150);
-    feed_one(feed, c, 120, 180); /* although it was to be quiet till 150 */
+    feed_one(feed, c, 120, 180); /* later than its declared quiet time up to 150 */
     assert_int_equal(ctf_merge_next(m, ev, 16), 1);
     assert_true(ev[0].ts == 120);
     assert_true(ctf_merge_late(m) == 1);

@@ -121,7 +121,7 @@ static void test_growing_archives(void **state)
         fed_read_rest(&got, m, &source, 1 + g.n * 10);
         check_prefix(m, &got, from, &expected);
         assert_true(got.n > from);
-        /* So much is sealed as the archives themselves say when they are opened as they are. */
+        /* Sealed time equal to that of the archives opened separately. */
         struct ctf_trace *part;
         assert_int_equal(ctf_trace_open(&g, NULL, &part, &e), 0);
         assert_true(ctf_trace_sealed_until(part) == ctf_trace_sealed_until(source.trace));
@@ -140,7 +140,7 @@ static void test_growing_archives(void **state)
     close_all(&whole);
 }
 
-/* What was cut off or replaced is told. */
+/* Checks that cut or replaced files are reported. */
 static void test_cut_while_growing(void **state)
 {
     char dir[700], path[800], *dirs[] = {dir};

@@ -59,7 +59,7 @@ static void put32(struct text *t, uint32_t v, bool big)
         text_putc(t, (char)(v >> (big ? 24 - 8 * i : 8 * i)));
 }
 
-/* One metadata packet as CTF 1.8.3, section 7.1 lays it out. */
+/* Appends a metadata packet as laid out in CTF 1.8.3, section 7.1. */
 static void put_packet(struct text *t, const char *s, size_t n, size_t padding, bool big, uint8_t first_uuid_byte)
 {
     put32(t, 0x75d11d57, big);
@@ -183,7 +183,7 @@ static void test_cut(void **state)
     }
 }
 
-/* ---- what is a trace's own ---- */
+/* ---- own part of a trace ---- */
 
 static void test_clocks_and_env(void **state)
 {
@@ -319,7 +319,7 @@ static void *parse_often(void *arg)
         struct text t = {0};
         struct ctf_metadata m;
         struct err e;
-        text_printf(&t, "%sevent { name = e%d; id = %d; };", WHOLE, i % 20, i % 5 ? 9 : 0); /* each fifth is an error */
+        text_printf(&t, "%sevent { name = e%d; id = %d; };", WHOLE, i % 20, i % 5 ? 9 : 0); /* error in each fifth */
         int code = parse_n(t.v, t.n, s, &m, &e);
         if (code == 0)
             ctf_metadata_fini(&m, s);
@@ -447,7 +447,7 @@ static void test_many_traces(void **state)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
     double seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9;
     print_message("%d traces in %.3f s\n", TRACES, seconds);
-    assert_true(seconds < 30); /* of the processor; a second is the goal, sanitizers are allowed more */
+    assert_true(seconds < 30); /* processor time; a second is the goal, sanitizers are allowed more */
     for (int i = 0; i < TRACES; i++) {
         assert_ptr_equal(m[i].schema, m[0].schema);
         assert_true(m[i].arena.total_bytes < 100000);
@@ -501,11 +501,11 @@ static void test_flipped_bits(void **state)
     print_message("%d of %d were read\n", good, all);
 }
 
-/* ---- what tracers get wrong ---- */
+/* ---- tracers' errors ---- */
 
 static void test_quotes_in_labels(void **state)
 {
-    /* one, two and three of them; a backslash at the end; and labels that are right stay as they are */
+    /* labels with one, two and three quotes; with a backslash at the end; and correct labels, which are unchanged */
     static const char *const labels[][2] = {{"a\"b", "a\"b"}, {"\"a\"", "\"a\""}, {"a\"b\"c\"d", "a\"b\"c\"d"},
         {"a\\", "a\\"}, {"a\\\"b", "a\"b"}, {"x = 5, \"", "x = 5, \""}};
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {

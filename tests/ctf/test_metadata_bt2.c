@@ -341,7 +341,7 @@ static void test_recordings(void **state)
     "trace { major = 1; minor = 8; byte_order = le; };\n"
 #define STREAM "stream { event.header := struct { u8 id; }; };\nevent { name = nothing; id = 0; };\n"
 
-/* Each is read from zero bytes: events of the class `nothing`. */
+/* Samples, read from zero bytes: events of the class `nothing`. */
 static const char *const samples[] = {
     /* named types, scopes of names, words of types */
     HEAD

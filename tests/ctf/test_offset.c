@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One offset for traces that share a clock: all is as if the metadata had said so. */
+/* Common offset of traces that share a clock: the result equals that of metadata with this offset. */
 #include "fed_made.h"
 
 static void write_clocked(const char *dir, const char *name, uint64_t freq, uint64_t offset, const char *id)
@@ -112,7 +112,7 @@ static void test_as_if_recorded_so(void **state)
     }
 }
 
-/* Another boot, another clock, another rate: nothing moves. */
+/* Checks that another boot, another clock or another rate moves nothing. */
 static void test_other_clocks(void **state)
 {
     const struct {

@@ -226,7 +226,7 @@ static void test_text_big_endian(void **state)
     compare_with_babeltrace2(true);
 }
 
-/* One event of each kind with values that are hard to keep. */
+/* Writes one event of each kind with extreme values. */
 static void write_few(const char *dir)
 {
     static const char tsdl[] =

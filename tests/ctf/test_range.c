@@ -91,7 +91,7 @@ static void change(uint64_t *dice, struct world *w)
     case 4: w->moved = !w->moved; break;
     default: break;
     }
-    w->archives[0].there |= !w->archives[1].there; /* one at least */
+    w->archives[0].there |= !w->archives[1].there; /* at least one */
 }
 
 static bool same_archive(const struct archive *p, const struct archive *q)
@@ -100,7 +100,7 @@ static bool same_archive(const struct archive *p, const struct archive *q)
         (!p->there || (p->seed == q->seed && p->modified == q->modified && p->metadata == q->metadata));
 }
 
-/* Is all the same that tells what is read of the range? What was lost between two archives is told by both. */
+/* Returns whether all that affects reading the range is the same. Losses between two archives are reported by both. */
 static bool same_range(const struct world *p, const struct world *q, const struct range *r)
 {
     size_t lo = r->lo, hi = r->hi;

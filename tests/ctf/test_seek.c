@@ -9,7 +9,7 @@ enum { EVENTS = 150000, CPUS = 4 };
 static const char tsdl[] =
     "event { name = \"count\"; id = 0; stream_id = 0; fields := struct { uint32_t n; string word; }; };\n";
 
-static int64_t times[EVENTS]; /* of the events written last */
+static int64_t times[EVENTS]; /* times of the events written last */
 
 /* CPU 0 has most events, CPU 3 a burst now and then; several events of a CPU have one time; packets hold tens of
  * thousands. */
@@ -112,7 +112,7 @@ static void append(struct ctf_counts *to, struct ctf_counts *from)
     free_counts(from);
 }
 
-/* What a merge finds that reads [begin, end), asked now and then. */
+/* Returns the counts of a merge that reads [begin, end), queried now and then. */
 static struct ctf_counts count_range(struct ctf_trace *t, int64_t begin, int64_t end, uint64_t *dice)
 {
     struct ctf_source source = {.trace = t};
@@ -150,7 +150,7 @@ static bool same_packet(const struct ctf_counts *a, size_t i, const struct ctf_m
     return !memcmp(&a->packets[i], b, sizeof *b) && !memcmp(marks_a, marks_b, sizeof *marks_a * b->marks);
 }
 
-/* Each packet of `parts` is one of `whole`, to the last bit; and each of that is among them. */
+/* Checks that the packets of `parts` equal those of `whole`, to the last bit, and are complete. */
 static void same_counts(const struct ctf_counts *whole, const struct ctf_counts *parts)
 {
     bool *seen = mem_zalloc(whole->n_packets + 1);
@@ -251,8 +251,8 @@ static uint64_t items_with(const char *path, const struct ctf_counts *c)
     return items;
 }
 
-/* What is remembered is used, so with other numbers of items the sum is another; what is missing, of another trace, or
- * makes no sense is read. */
+/* Checks that given counts are used: other numbers of items give another sum. Missing, foreign or invalid counts are
+ * replaced by reading. */
 static void test_remembered(void **state)
 {
     struct ctf_counts small = count_whole(write_numbered("small", 4096));
@@ -265,7 +265,7 @@ static void test_remembered(void **state)
     for (size_t i = 0; i < c.n_packets; i++)
         c.packets[i].items += 5;
     assert_int_equal(items_with(path, &c), EVENTS + 5 * c.n_packets);
-    less.n_marks--; /* not those of the packets */
+    less.n_marks--; /* contradicts the packets */
     assert_int_equal(items_with(path, &less), EVENTS);
     uint64_t key = c.packets[1].key, pos = c.marks[0].pos_bits;
     c.packets[1].key++;
@@ -308,7 +308,7 @@ static void test_windows(void **state)
     close_all(&o);
 }
 
-/* ---- how many are before a time ---- */
+/* ---- numbers before a time ---- */
 
 static bool never(void *arg)
 {

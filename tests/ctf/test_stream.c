@@ -338,7 +338,7 @@ static void test_seeking(void **state)
     if (test_have(data_path("traces-public/synctraces"))) {
         check_seek("traces-public/synctraces");
         check_seek("traces-public/single-host/many-threads");
-        check_seek("traces-public/babeltrace2-tests/succeed/succeed1"); /* no clock: all times equal */
+        check_seek("traces-public/babeltrace2-tests/succeed/succeed1"); /* without clock: all times equal */
     }
 }
 

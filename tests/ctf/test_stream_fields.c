@@ -3,7 +3,7 @@
  * they are the same. */
 #include "stream_helpers.h"
 
-/* ---- by name against the walk ---- */
+/* ---- access by name against the walk ---- */
 
 enum { DEPTH_MAX = 16 };
 

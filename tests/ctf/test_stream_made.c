@@ -12,7 +12,7 @@ static void compact_events(bool big)
     put(&b, 11, 4);
     compact(1, 5); /* wrapped once: 0x8000005 */
     put(&b, 12, 4);
-    compact(2, 5); /* no time passed */
+    compact(2, 5); /* same time */
     compact(1, 4); /* wrapped again: 0x10000004 */
     put(&b, 13, 4);
     extended(1, 0x20000000, 1);
@@ -77,7 +77,7 @@ static void test_large_headers(void **state)
     large_events(true);
 }
 
-/* As on ARM: numbers at multiples of their size, so a header's length depends on where it starts. */
+/* Checks ARM's layout: numbers at multiples of their size, so a header's length depends on its start. */
 static void test_natural_alignment(void **state)
 {
     start_bytes(false);
@@ -143,7 +143,7 @@ static void test_no_packet_head_at_all(void **state)
     done();
 }
 
-/* Neither headers nor ids: events follow each other bit by bit. */
+/* Checks events without headers and ids, which follow each other bit by bit. */
 static void test_bit_packed_events(void **state)
 {
     static const uint8_t packed[] = {
@@ -171,8 +171,8 @@ static void test_fields_behind_data(void **state)
     compact(1, 10);
     put(&b, 2, 1), put(&b, 300, 2), put(&b, 400, 2); /* n, list */
     put_string(&b, "text");
-    put(&b, 1, 1), put(&b, 0x11223344, 4);                      /* which = second */
-    put(&b, 1, 1), put(&b, 1, 1), put(&b, 2, 1), put(&b, 3, 1); /* one row of three */
+    put(&b, 1, 1), put(&b, 0x11223344, 4);                      /* tag `which` = second */
+    put(&b, 1, 1), put(&b, 1, 1), put(&b, 2, 1), put(&b, 3, 1); /* single row of three */
     put(&b, (uint64_t)-5, 4);
     compact(1, 11);
     put(&b, 0, 1);

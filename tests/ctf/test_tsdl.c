@@ -170,8 +170,8 @@ static void test_names(void **state)
     ctf_metadata_fini(&m, NULL);
 }
 
-/* Every scope can refer to the ones before it; slots of the packet scopes are the same for all events of a stream, and
- * no two fields share one. */
+/* Checks that every scope can refer to the ones before it; slots of the packet scopes are the same for all events of a
+ * stream, and no two fields share one. */
 static void test_references(void **state)
 {
     struct ctf_metadata m = parse(
@@ -473,7 +473,7 @@ static void test_large(void **state)
     assert_int_equal(m.schema->n_classes, 2 + 2110);
     ctf_metadata_fini(&m, NULL);
 
-    /* Each sequence's length is found behind all fields before it: too many to be looked through. */
+    /* Lengths of sequences, each after all fields before it: too many for a linear search. */
     t.n = 0;
     text_puts(&t, HEAD "stream { event.context := struct { u8 n; }; };\nevent { name = e; fields := struct { ");
     for (int i = 0; i < 200000; i++)
@@ -497,7 +497,7 @@ static void test_large(void **state)
     text_fini(&t);
 }
 
-/* What grows without end is refused at a limit, soon. */
+/* Checks that unlimited growth is refused at a limit, soon. */
 static void test_limits(void **state)
 {
     struct text t = {0};

@@ -40,7 +40,7 @@ static void check(uint64_t start, unsigned pieces, uint64_t length, uint64_t gap
     assert_int_equal(event_set_rank(&s, UINT64_MAX), all.n);
     for (size_t i = 0; i + 1 < all.n; i += all.n / 31 + 1)
         assert_int_equal(event_set_rank(&s, all.v[i] + (all.v[i + 1] - all.v[i] + 1) / 2), i + 1);
-    if (all.n) /* no more than a bit per number passed, and a block's own record */
+    if (all.n) /* size: at most a bit per number passed, and a block's own record */
         assert_true(s.bytes <= (all.v[all.n - 1] / 65536 - start / 65536 + 1) * (8192 + sizeof(struct event_block)));
     vec_free(&all);
     event_set_fini(&s);
@@ -52,7 +52,7 @@ static void test_sets(void **state)
     check(0, 1, 300000, 0, 256);
     check(65530, 1, 12, 0, 256);
     check(7, 1, 1000000, 0, 1);
-    check(0, 1, 1000000, 0, 16); /* about 4096 per block: some as places, some as bits */
+    check(0, 1, 1000000, 0, 16); /* density of about 4096 per block: some as places, some as bits */
     check(1ull << 40, 5, 100000, 10000000, 128);
     check(3, 2000, 1, 99991, 256);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told of a packet with hindsight, and for how long that looks ahead: expected answers follow from how the
- * packets were made, and from the second that docs/formats/flows.md states. */
+/* Conclusions about packets drawn in hindsight, and how far they look ahead. Expected answers follow from how the
+ * packets were made, and from the second stated by docs/formats/flows.md. */
 #include "hosts.h"
 
 #define SECOND INT64_C(1000000000)
@@ -23,7 +23,7 @@ static void first_send(void **state)
     }
 }
 
-/* Where nobody sends, whom the packets wake: the same. */
+/* Checks the first reader: without a sender, it is the thread that the packets wake. */
 static void first_reader(void **state)
 {
     for (int late = 0; late < 2; late++) {
@@ -43,7 +43,8 @@ static void first_reader(void **state)
     }
 }
 
-/* One run, two connections, nobody known to use either: the wake is explained by what is sent within half a second. */
+/* Checks one run with two connections whose users are unknown: the wake is explained by the send within half a
+ * second. */
 static void user_soon(void **state)
 {
     for (int late = 0; late < 2; late++) {
@@ -56,7 +57,7 @@ static void user_soon(void **state)
         SEND(&b, .ts = 12 + SECOND / 2 + late, .row = 4, SERVER, .seq = 1, .bytes = 5, .id = 1);
         host_end(&b);
         flow_wake(b.store, woken - 1, &w);
-        assert_int_equal(w.receive, late ? 0 : mine); /* else the first of the run */
+        assert_int_equal(w.receive, late ? 0 : mine); /* otherwise the first of the run */
         flow_close(b.store);
     }
 }

@@ -115,7 +115,7 @@ static struct flow_store *build(const struct cuts_trace *t, const int64_t *at, s
     return out;
 }
 
-/* What is known of a packet without the chunk that is missing: nothing, or what is known with it. */
+/* Checks an answer about a packet without the missing chunk: none, or the same as with it. */
 static void less(const struct flow_store *one, const struct flow_store *list, uint64_t number, size_t *missing)
 {
     struct flow_packet p, q, sent, also;
@@ -159,7 +159,7 @@ static void leave_out(
         }
         flow_close(list);
     }
-    assert_int_equal(missing, packets); /* each is in one chunk */
+    assert_int_equal(missing, packets); /* single chunk for each */
 }
 
 static void compare(const struct cuts_trace *t, const char *name, void *arg)
@@ -189,7 +189,7 @@ static void recordings(void **state)
 {
     uint64_t packets = 0;
     cuts_each(compare, &packets);
-    if (packets) /* else it was said that there are none */
+    if (packets) /* the store claims that there are none */
         assert_true(packets > 100);
 }
 
@@ -222,7 +222,7 @@ static size_t header(uint8_t *p, bool back, uint8_t port, uint32_t seq, uint32_t
     return 42;
 }
 
-/* A few connections whose numbers go on, come again or jump anywhere, that end and begin anew, and are quiet for so
+/* Makes a few connections whose numbers continue, repeat or jump anywhere, that end and restart, and are quiet for so
  * long that they are forgotten. */
 static struct maker *make_jumps(uint64_t seed, int n)
 {
@@ -316,7 +316,7 @@ static void damage(const struct cuts_trace *t, const char *name, void *arg)
     rmdir(m.folder);
 }
 
-/* What is carried may be damaged on the way: it is refused, or does no harm. */
+/* Checks that damaged carried state is refused, or does no harm. */
 static void damaged(void **state)
 {
     int n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a host gives away of its flows so that others find clocks: the flows that two hosts have in common and those
- * that came from another's address, all of them as they are, and nothing else. */
+/* Extracts of a host's flows for other hosts' clocks: exactly the flows common to two hosts and those from another's
+ * address, all of them unchanged. */
 #include <stdio.h>
 
 #include "extracts.h"
@@ -78,7 +78,7 @@ static void test_needed(void **state)
     close_both(&a, &b);
 }
 
-/* Also where what tells the address, and the last packet, is of flows that stay at home. */
+/* Checks extracts whose address, and last packet, come from flows that are left out. */
 static void test_host(void **state)
 {
     struct host a, b;
@@ -107,7 +107,7 @@ static void test_hashes(void **state)
     size_t common = 0;
     two_hosts(&a, &b);
     size_t n_a = flow_hashes(a.store, &of_a), n_b = flow_hashes(b.store, &of_b);
-    assert_int_equal(n_a, flow_count(a.store) - 1); /* but for loopback */
+    assert_int_equal(n_a, flow_count(a.store) - 1); /* all except loopback */
     assert_int_equal(n_b, 2);
     for (size_t i = 0; i < n_a; i++) {
         assert_true(!i || of_a[i - 1] < of_a[i]);
@@ -119,7 +119,7 @@ static void test_hashes(void **state)
     close_both(&a, &b);
 }
 
-/* ---- any flows of any host ---- */
+/* ---- random flows of random hosts ---- */
 
 static void make_any(struct host *h)
 {
@@ -170,7 +170,7 @@ static void test_any_flows(void **state)
             same_extract(h.store, flows, n, some);
             for (size_t i = 0; i < n; i++)
                 flows[i] = (uint32_t)i;
-            again = extract_flows(some, flows, n, &bytes); /* of an extract */
+            again = extract_flows(some, flows, n, &bytes); /* extract of an extract */
             same_extract(some, flows, n, again);
             flow_close(some);
             flow_close(again);
@@ -179,7 +179,7 @@ static void test_any_flows(void **state)
     }
 }
 
-/* Where it cannot be written. */
+/* Checks failed writes. */
 static void test_failing(void **state)
 {
     struct host a, b;

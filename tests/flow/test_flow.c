@@ -89,12 +89,12 @@ static void datagrams_without_ids(void **state)
         assert_int_equal(explain(&b, r[i], &a), s[i]);
     assert_int_equal(explain(&b, r[3], &a), s[2]); /* sent by nobody else: arrived twice */
     int64_t pairs[21] = {0};
-    collect_pairs(&a, &b, pairs); /* nothing tells which copy arrived: no points for clocks */
+    collect_pairs(&a, &b, pairs); /* no way to know which copy arrived: no points for clocks */
     assert_int_equal(pairs[20], 0);
     close_both(&a, &b);
 }
 
-/* What clocks may believe of copies: the device that saw one packet first; not ids that have come round. */
+/* Checks the copies used for clocks: only the first device that saw a packet; no ids that have wrapped. */
 static void pairs_of_copies(void **state)
 {
     struct host a, b;
@@ -102,14 +102,14 @@ static void pairs_of_copies(void **state)
     SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 7);
     RECEIVE(&b, .ts = 20, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 7, .frame = 1);
     RECEIVE(&b, .ts = 21, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 7,
-        .frame = 1); /* by a bridge */
+        .frame = 1); /* copy by a bridge */
     for (int i = 0; i < 2; i++)
         SEND(&a, .ts = 30 + 100 * i, .row = 1, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = 40, .id = 9,
             .protocol = 17);
     RECEIVE(&b, .ts = 140, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = 40, .id = 9, .protocol = 17,
-        .frame = 2); /* which? */
+        .frame = 2); /* ambiguous */
     SEND(&a, .ts = 150, .row = 1, .from = 1, .to = 2, .sport = 54, .dport = 99, .bytes = 40,
-        .protocol = 17); /* without an id */
+        .protocol = 17); /* copy without an id */
     RECEIVE(&b, .ts = 160, .from = 1, .to = 2, .sport = 54, .dport = 99, .bytes = 40, .protocol = 17, .frame = 3);
     host_end(&a), host_end(&b);
     int64_t pairs[21] = {0};
@@ -128,8 +128,8 @@ static uint32_t woken_by(struct host *h, uint32_t packet_wake)
     return w.receive;
 }
 
-/* One NAPI poll logs three receives, then wakes three threads in another order: each by its own connection, although
- * two send only later. */
+/* Checks one NAPI poll that logs three receives, then wakes three threads in another order: each by its own connection,
+ * although two send only later. */
 static void poll_with_many(void **state)
 {
     struct host b;
@@ -173,14 +173,14 @@ static void one_connection_many_readers(void **state)
     close_both(&b, &b);
 }
 
-/* By thread and time, over connections: what was made is asked for again, one after another. */
+/* Checks queries by thread and time, over connections, one after another. */
 static void messages_of_threads(void **state)
 {
     struct host a;
     uint32_t made[THREADS][64], n[THREADS] = {0}, came[THREADS] = {0};
     host_begin(&a);
     for (uint32_t i = 0; i < 60; i++) {
-        uint32_t row = 1 + i % 3, port = 80 + row; /* each connection has one user */
+        uint32_t row = 1 + i % 3, port = 80 + row; /* single user of each connection */
         bool data = i % 7 != 3;
         if (i < 6 || i * 5 % 4) {
             uint32_t sent = SEND(&a, .ts = 10 + i / 2, .row = (int32_t)row, .from = 1, .to = 2, .sport = (uint16_t)port,
@@ -240,7 +240,7 @@ static void replies_of_one_time(void **state)
         assert_int_equal(flow_connection(a.store, get(&a, ack[i]).flow), p.flow);
         assert_int_equal(flow_connection(a.store, p.flow), p.flow);
     }
-    assert_int_equal(flow_connection(a.store, 2), 2); /* only one direction of it was seen */
+    assert_int_equal(flow_connection(a.store, 2), 2); /* single direction recorded */
     close_both(&a, &a);
 }
 
@@ -265,7 +265,7 @@ static void silent_readers(void **state)
     uint32_t ack = SEND(&a, .ts = 40, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_TIMER, .frame = 9, .from = 1,
         .to = 1, .sport = 90, .dport = 80, .seq = 1, .ack = 41, .id = 9); /* a delayed acknowledgement */
     host_end(&a);
-    assert_int_equal(get(&a, r[0]).row, 2); /* before anybody was woken: who came first */
+    assert_int_equal(get(&a, r[0]).row, 2); /* before any wake: the first reader */
     assert_int_equal(get(&a, r[1]).row, 2);
     assert_int_equal(get(&a, r[2]).row, 2);
     assert_int_equal(get(&a, r[3]).row, 8);
@@ -312,7 +312,7 @@ static void asks_in_vain(void **state)
     }
     call(&h, 3, 500 * us, 502 * us, SELECT, 1);
     call(&h, 1, 503 * us, 504 * us, RECVFROM, 100);
-    /* Not asking: other calls between the two do no harm; work for longer than a ms, errors and lengths do. */
+    /* Checks polling: other calls between the two do no harm; work for longer than a ms, errors and lengths do. */
     call(&h, 3, 1000 * us, 1001 * us, READ, again);
     call(&h, 3, 1100 * us, 1101 * us, WRITE, 5);
     call(&h, 3, 1200 * us, 1201 * us, READ, again);
@@ -322,7 +322,7 @@ static void asks_in_vain(void **state)
     call(&h, 3, 4002 * us, 4003 * us, READ, 10); /* worked */
     call(&h, 3, 5000 * us, 5001 * us, READ, again);
     call(&h, 3, 6002 * us, 6003 * us, READ, again);
-    call(&h, 3, 6050 * us, 6051 * us, READ, 10); /* once in vain is no loop */
+    call(&h, 3, 6050 * us, 6051 * us, READ, 10); /* single vain attempt: no loop */
     call(&h, 3, 7000 * us, 7001 * us, READ, again);
     call(&h, 3, 7010 * us, 7011 * us, READ, again);
     call(&h, 3, 7020 * us, 7021 * us, READ, 10); /* soon */
@@ -467,8 +467,8 @@ static void socket_backlog(void **state)
              foreign = wake(&b, 15, 4, 8, KERNEL_CTX_THREAD, 0);
     host_end(&b);
     assert_int_equal(woken_by(&b, w), r);
-    assert_int_equal(again, 0);   /* those bytes have woken somebody already */
-    assert_int_equal(foreign, 0); /* no user of the connection */
+    assert_int_equal(again, 0);   /* bytes that have woken a thread already */
+    assert_int_equal(foreign, 0); /* not a user of the connection */
     close_both(&b, &b);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which hosts' flows name each other, in a made world of many hosts whose talk is known. */
+/* Links between hosts by their flows, in a made world of many hosts with known traffic. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -102,7 +102,7 @@ static void message(struct host *hosts, int a, int b, int64_t ts, struct shape s
     seen(&hosts[b], false, ts + 100, s);
 }
 
-/* Each host talks to the next and to the one after LEAP more, both ways, on FLOWS connections; one packet each. */
+/* Makes each host talk to the next and to the one after LEAP more, both ways, on FLOWS connections; one packet each. */
 static void talk(struct host *hosts, int n)
 {
     for (int i = 0; i < n; i++)
@@ -118,8 +118,7 @@ static void talk(struct host *hosts, int n)
         }
 }
 
-/* What every host has by itself: the same private addresses on a bridge of its own, loopback, a peer that nobody
- * recorded. */
+/* Makes every host's local traffic: the same private addresses on a bridge of its own, loopback, an unrecorded peer. */
 static void talk_at_home(struct host *h)
 {
     struct shape container = {.from = 0xac110002, .to = 0xac110003, .sport = 5000, .dport = 80, .seq = 3, .bytes = 9};
@@ -158,7 +157,7 @@ static void only_hosts_that_talk(void **state)
         pairs += !same;
     }
     assert_int_equal(n, HOSTS * 2 * FLOWS * 2); /* host, peer, connection, direction */
-    assert_int_equal(pairs, HOSTS * 2);         /* of HOSTS * (HOSTS - 1) / 2 */
+    assert_int_equal(pairs, HOSTS * 2);         /* compared to HOSTS * (HOSTS - 1) / 2 */
     for (unsigned threads = 2; threads < 9; threads += 5) {
         assert_int_equal(flow_links((const struct flow_store *const *)stores, HOSTS, threads, &again), n);
         assert_memory_equal(links, again, n * sizeof *links);
@@ -263,7 +262,7 @@ static void one_key_many_times(void **state)
             flows[h][i].key = flows[h][0].key;
         stores[h]->chunks->flows = flows[h];
     }
-    assert_int_equal(flow_links((const struct flow_store *const *)stores, 2, 0, &links), 0); /* nobody received */
+    assert_int_equal(flow_links((const struct flow_store *const *)stores, 2, 0, &links), 0); /* no receives */
     free(links);
     assert_true(time_of_links(stores) < 50 * sound); /* a look at all for each of them takes a thousand times that */
     for (int h = 0; h < 2; h++) {

@@ -18,7 +18,7 @@ struct seen {
 struct world {
     struct host hosts[HOSTS];
     VEC(struct seen) seen[HOSTS];
-    int64_t offset; /* of b's clock */
+    int64_t offset; /* offset of b's clock */
 };
 
 struct found {
@@ -57,7 +57,7 @@ static void make(struct world *w, unsigned seed)
         s.protocol = s.sport % 2 ? 17 : 6;
         s.seq = (uint32_t)((double)s.ts / (double)span * numbers) * 100; /* bytes that are sent again, soon after */
         if (below(2) && s.protocol == 6)
-            s.bytes = s.seq = 0; /* nothing, again and again */
+            s.bytes = s.seq = 0; /* empty packets, again and again */
         s.v6 = s.sport == 1002;
         if (below(8))
             vec_push(&w->seen[A], ((struct seen){s, true}));
@@ -99,7 +99,7 @@ static void on_near(void *arg, const struct flow_near *near)
     vec_push(&f->v, *near);
 }
 
-/* By flow and direction, as the stores have them. */
+/* Packets by flow and direction, as in the stores. */
 struct packets {
     VEC(struct flow_packet) v;
 };

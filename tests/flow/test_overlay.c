@@ -102,7 +102,7 @@ static void through_tunnel(uint8_t protocol, uint32_t more, bool aggregated)
         else
             take_on(&b, &o, CARD);
         s.ts = s.ts > o.ts ? s.ts : o.ts;
-        s.frame++; /* another run of the softirq */
+        s.frame++; /* next run of the softirq */
         take_on(&b, &s, TUNNEL);
         send_on(&b, &s, BRIDGE);
         send_on(&b, &s, VETH);
@@ -142,7 +142,7 @@ static void tunnels(void **state)
     through_tunnel(UDP, 22, true);
     through_tunnel(UDP, 30, false); /* Geneve with options */
     through_tunnel(GRE, 24, false);
-    through_tunnel(GRE, 38, false); /* with Ethernet inside */
+    through_tunnel(GRE, 38, false); /* tunnel of Ethernet */
     through_tunnel(IP_IN_IP, 20, false);
 }
 
@@ -227,7 +227,7 @@ static void translated_service(void **state)
     send_on(&h, &bare, BRIDGE);
     ack_got = take_on(&h, &bare, CARD);
     bare.id++, bare.ts += 1000, bare.skb += 0x10000;
-    other_got = take_on(&h, &bare, VETH); /* nobody sent this one */
+    other_got = take_on(&h, &bare, VETH); /* receive without a send */
     host_end(&h);
     assert_int_equal(explain(&h, ack_got, &h), ack);
     assert_int_equal(explain(&h, other_got, &h), -1);
@@ -281,7 +281,7 @@ static void encrypted(void **state)
         other.skb = 0x9000, other.ts = s.ts;
         send_on(&a, &other, VETH);
         o = around(&s, UDP, 0);
-        o.bytes = i % 8 == 7 ? 1400 : padded; /* of a packet that was cut */
+        o.bytes = i % 8 == 7 ? 1400 : padded; /* size of a packet that was cut */
         o.row = 9, o.cpu = 1;
         o.ts += 3000000;
         send_on(&a, &o, CARD);
@@ -337,14 +337,14 @@ static void chance(void **state)
         r.ts = q.ts, r.frame = q.frame = (uint32_t)i + 1, r.bytes = TCP_HEADERS + 10 + 22;
         take_on(&h, &r, CARD);
         s.ts = r.ts, s.skb = r.skb;
-        take_on(&h, &s, VETH); /* as if it had come out of the answer */
+        take_on(&h, &s, VETH); /* pretends to have come out of the answer */
         t.ts = s.ts, t.skb = 0x79000;
         r.skb = t.skb;
         send_on(&h, &t, VETH);
         t.skb = 0x7a000, t.from = 7;
         send_on(&h, &t, VETH);
         r.ts = t.ts, r.row = 4, r.from = 9, r.id = (uint16_t)(i + 700);
-        send_on(&h, &r, CARD); /* as if around it, but something came between */
+        send_on(&h, &r, CARD); /* pretends to enclose it, but another packet came between */
     }
     host_end(&h);
     assert_went(&h, ask, N, 0);

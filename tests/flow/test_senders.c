@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which send explains a receive, asked of the sender's host by the message's key. Expected answers follow from how the
+/* Send that explains a receive, found at the sender's host by the message's key. Expected answers follow from how the
  * packets were made. */
 #include "hosts.h"
 
@@ -19,7 +19,7 @@ static void merged_receive(void **state)
     close_both(&a, &b);
 }
 
-/* One send of 64 KiB (TSO) arrives in pieces. */
+/* Checks a send of 64 KiB (TSO) that arrives in pieces. */
 static void segmented_send(void **state)
 {
     struct host a, b;
@@ -60,8 +60,7 @@ static void wrapped_numbers(void **state)
     close_both(&a, &b);
 }
 
-/* What carried the number over the turn of 2^32 was not recorded: what comes next is new, no repetition of what was
- * sent 4 GiB ago. */
+/* Checks unrecorded packets at the wrap of 2^32: the next packet is new, no repetition of one sent 4 GiB ago. */
 static void hole_at_the_turn(void **state)
 {
     struct host a, b;
@@ -77,7 +76,7 @@ static void hole_at_the_turn(void **state)
     host_end(&a), host_end(&b);
     assert_true(get(&a, s).seq_end == (UINT64_C(2) << 32) + 0x464);
     assert_false(get(&a, s).retransmission);
-    assert_true(get(&a, late).seq_end == (UINT64_C(1) << 32) + 0xfffff064u); /* and back again */
+    assert_true(get(&a, late).seq_end == (UINT64_C(1) << 32) + 0xfffff064u); /* wraps back again */
     assert_true(get(&a, late).retransmission);
     assert_int_equal(explain(&b, r, &a), s);
     close_both(&a, &b);
@@ -105,7 +104,7 @@ static void repeated_acks(void **state)
     close_both(&a, &b);
 }
 
-/* Behind a translator the receiver sees other addresses and ports. */
+/* Checks address translation: the receiver sees other addresses and ports. */
 static void translated(void **state)
 {
     struct host a, b;
@@ -230,7 +229,8 @@ static void random_streams(void **state)
 
 /* ---- addresses and ports used again ---- */
 
-/* One connection from 1:port to 2:90: SYN, `n` messages of 10 bytes, FIN if it ends well; what b receives of it. */
+/* Makes a connection from 1:port to 2:90: SYN, `n` messages of 10 bytes, FIN if it ends well; and what b receives of
+ * it. */
 static void connect(struct host *a, struct host *b, int64_t t, int32_t row, uint32_t isn, int n, bool ends,
     uint32_t *sends, uint32_t *receives)
 {
@@ -249,9 +249,9 @@ static void connect(struct host *a, struct host *b, int64_t t, int32_t row, uint
             .seq = isn + 1 + 10 * (uint32_t)n, .flags = FIN | ACK, .id = 99);
 }
 
-/* One pair of ports for four connections: of another number, one that overlaps it, the very same after a FIN, one far
- * away. Every message is explained by the connection it belongs to, also with clocks that are off by more than a
- * connection lasts; without clocks it is said that several fit. */
+/* Checks a pair of ports used for four connections: of another number, one that overlaps it, the very same after a FIN,
+ * one far away. Every message is explained by its own connection, also with clocks that are off by more than a
+ * connection lasts; without clocks the answer is ambiguous. */
 static void ports_used_again(void **state)
 {
     static const uint32_t isn[4] = {1000, 1020, 1020, 0xfffffff0u};
@@ -320,7 +320,7 @@ static void owners_of_used_ports(void **state)
     close_both(&b, &b);
 }
 
-/* ---- many acknowledgements ---- */
+/* ---- series of acknowledgements ---- */
 
 /* 200 000 bare acknowledgements, half of them the same as the one before: each by its IP id, in no time. */
 static void many_acks(void **state)
@@ -381,9 +381,8 @@ static void one_datagram_lost(void **state)
     for (int round = 0; round < 10; round++) {
         uint32_t lost = (uint32_t)(rand() % 1000);
         assert_in_range(lose_one(lost, 1000000, 200000, 0, 0), 0, 2);      /* regular, under way for less */
-        assert_in_range(lose_one(lost, 1000000, 200000, 400000, 0), 0, 4); /* with jitter */
-        /* For five intervals: nothing tells up to the first pause, nor up to the next where that one's first is
-         * lost. */
+        assert_in_range(lose_one(lost, 1000000, 200000, 400000, 0), 0, 4); /* losses with jitter */
+        /* Five intervals: unknown up to the first pause, and up to the next if its first packet is lost. */
         assert_in_range(lose_one(lost, 10000, 55000, 0, 0), 0, 204);
         assert_in_range(lose_one(lost, 10000, 55000, 4000, 0), 0, 204);
     }
@@ -420,7 +419,7 @@ static void alike_datagrams(void **state)
     close_both(&a, &b);
 }
 
-/* ---- through a host, and through several of its devices ---- */
+/* ---- forwarding, and several devices of a host ---- */
 
 /* The router r between a and b: its sends explain nothing, its addresses are those of its own sockets. One of ten
  * records of how packets came in is lost. */
@@ -467,7 +466,7 @@ static void forwarder(void **state)
     assert_int_equal(found[0].addr[3], 2);
     assert_int_equal(flow_addresses(a.store, &found), 1);
     assert_int_equal(found[0].addr[3], 1);
-    assert_int_equal(flow_addresses(b.store, &found), 0); /* it never sent */
+    assert_int_equal(flow_addresses(b.store, &found), 0); /* addresses: it never sent */
     flow_close(r.store);
     close_both(&a, &b);
 }

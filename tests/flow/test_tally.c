@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What went of a flow, and of which packets it is certain that they arrived. */
+/* Packets sent on a flow, and those known to have arrived. */
 #include "hosts.h"
 
 static struct flow_key key_of(uint8_t from, uint16_t sport, uint8_t to, uint16_t dport)
@@ -55,7 +55,7 @@ static void counts_what_goes(void **state)
     close_both(&h, &h);
 }
 
-/* What goes on through a host is neither sent nor received by it. */
+/* Checks that forwarded packets count neither as sent nor as received by the host. */
 static void passing_is_nobodys(void **state)
 {
     (void)state;

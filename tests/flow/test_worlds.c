@@ -13,7 +13,7 @@ enum { A, ROUTER, B, HOSTS, PORTS = 3, CONNECTIONS = 12, MOST_SENDS = 40, NOBODY
 struct happening {
     struct shape shape;
     int host, kind;
-    int64_t order; /* of equal times: as they were made */
+    int64_t order; /* order among equal times: as made */
     int64_t truth; /* receives of b: the happening that is their send */
     uint32_t number;
 };
@@ -41,7 +41,7 @@ static void happen(struct world *w, int host, int kind, struct shape s, int64_t 
     }
 }
 
-/* What leaves a at s.ts: returns the happening that is the send. */
+/* Makes a packet leave a at s.ts; returns the number of the send. */
 static int64_t leave(struct world *w, struct shape s)
 {
     int64_t at = (int64_t)w->all.n;
@@ -50,7 +50,7 @@ static int64_t leave(struct world *w, struct shape s)
     return at;
 }
 
-/* What reaches b at s.ts, by way of the router. */
+/* Makes a packet reach b at s.ts, through the router. */
 static void arrive(struct world *w, struct shape s, int64_t truth)
 {
     s.ctx = KERNEL_CTX_SOFTIRQ, s.vector = KERNEL_SOFTIRQ_NET_RX, s.frame = (uint32_t)w->all.n + 1;
@@ -82,11 +82,11 @@ static int64_t first_send(const struct sent *sent, int n, uint64_t end)
     return NOBODY;
 }
 
-/* One connection; returns when all of it has arrived. */
+/* Makes a connection; returns the time when all of it has arrived. */
 static int64_t make_connection(struct world *w, int64_t t, uint16_t port, int32_t row)
 {
     struct sent sent[2 * MOST_SENDS];
-    bool huge = !w->translated && below(4) == 0; /* its numbers go round */
+    bool huge = !w->translated && below(4) == 0; /* numbers that wrap */
     uint32_t isn = below(3) ? (uint32_t)rand() * 2 : 0xffffff00u - below(5000), ack = (uint32_t)rand();
     uint64_t next = (uint64_t)isn + 1, lost = 0;
     int n = 0, sends = 3 + (int)below(MOST_SENDS - 3);
@@ -221,7 +221,7 @@ static void random_worlds(void **state)
             assert_int_equal(explain(&w.hosts[B], h->number, &w.hosts[ROUTER]), -1);
         }
         assert_true(asked > 100);
-        assert_in_range(mistaken, 0, 4 * w.devices[B]); /* of 200 datagrams without a name */
+        assert_in_range(mistaken, 0, 4 * w.devices[B]); /* of 200 unnamed datagrams */
         const struct flow_address *own;
         n = flow_addresses(w.hosts[A].store, &own);
         for (size_t i = 0; i < n; i++)

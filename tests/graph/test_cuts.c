@@ -12,8 +12,8 @@ enum { MOST_CUTS = 12, MOST_LISTED = 256 };
 
 /* ---- building ---- */
 
-/* One graph, of the files of its chunks. Every fifth wake is told to be by a packet, with numbers that go on over cuts,
- * and of every hundredth of them the last one is told again. */
+/* Graph of the files of its chunks. Every fifth wake is said to be by a packet, with numbers that continue over cuts,
+ * and of every hundredth of them the last one is repeated. */
 struct run {
     const struct cuts_trace *trace;
     struct graph_builder *builder;
@@ -49,7 +49,7 @@ static void record(void *arg, const struct kernel_record *rec)
     if (r->gap_to && r->chunk == r->skipped + 1)
         graph_builder_gap(r->builder, r->gap_from, r->gap_to);
     r->gap_to = r->chunk > r->skipped && r->skipped != SIZE_MAX ? 0 : r->gap_to;
-    struct kernel_record without; /* what the tracker knows from the chunk that is skipped */
+    struct kernel_record without; /* state that the tracker has from the skipped chunk */
     if (r->chunk && r->chunk == r->skipped + 1 && rec->kind == KERNEL_SWITCH) {
         without = *rec;
         without.u.sw.since = rec->ts;
@@ -428,7 +428,7 @@ static void made(void **state)
     }
 }
 
-/* ---- what is damaged ---- */
+/* ---- damage ---- */
 
 static void damaged_carries(void **state)
 {
@@ -529,7 +529,7 @@ static void damaged_chunks(void **state)
     assert_true(opened && refused);
 }
 
-/* ---- what is missing ---- */
+/* ---- missing chunks ---- */
 
 static bool has_loss(const struct graph *g, int64_t begin, int64_t end)
 {
@@ -541,8 +541,7 @@ static bool has_loss(const struct graph *g, int64_t begin, int64_t end)
     return false;
 }
 
-/* What one pass says, the list of which a chunk is left out says too, or that it does not know because of lost
- * events. */
+/* Checks a list without one chunk: it agrees with one pass, or is unknown because of lost events. */
 static void same_but(const struct graph *all, const struct graph *some, int32_t row)
 {
     struct graph_interval iv, known;
@@ -617,7 +616,7 @@ static void gap(void **state)
     }
 }
 
-/* ---- what is carried is what is open ---- */
+/* ---- size of carried state: only what is open ---- */
 
 /* Two threads that wake each other, others that live for a short time and one that sleeps through it all; each thousand
  * events are lost for a while. */

@@ -74,7 +74,7 @@ static void add_event(struct maker *m, struct host *h, const json_t *event)
         fail_msg("event %s", name);
 }
 
-/* As flow would: a wake in network work was caused by the last packet received. */
+/* Substitute for flow: a wake in network work was caused by the last packet received. */
 static uint32_t match_packet(void *arg, const struct kernel_record *r)
 {
     struct host *h = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where events were lost, on made traces: what is known before and after the gap, by reference/critical-path.md 8. */
+/* Lost events on made traces: knowledge before and after the gap, by reference/critical-path.md 8. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -43,7 +43,7 @@ static void known_before_a_loss(void **state)
     maker_switch(m, 0, 100, 0, READY, 1);
     maker_switch(m, 1, 100, 0, READY, 2);
     maker_number(m, 0, 105, M_FUTEX_ENTRY, 1);
-    maker_wake(m, 1, 110, M_WAKING, 1, 0); /* before it sleeps, if it does */
+    maker_wake(m, 1, 110, M_WAKING, 1, 0); /* before a possible sleep */
     maker_plain(m, 0, 120, M_OTHER);
     maker_cut(m, 0, 120);
     maker_plain(m, 0, 200, M_OTHER);
@@ -82,7 +82,7 @@ static void woken_again_after_a_loss(void **state)
     graph_close(g);
 }
 
-/* Only the end of the wake was seen, its cause was lost with the events of another CPU. */
+/* Checks a wake of which only the end was seen; its cause was lost with the events of another CPU. */
 static void wakeup_after_a_loss(void **state)
 {
     struct maker *m = maker_new(2, 0);
@@ -123,7 +123,7 @@ static void dumped_after_a_loss(void **state)
     graph_close(g);
 }
 
-/* It exits though it was only seen to sleep: it woke and ran unseen. */
+/* Checks an exit of a thread that was only seen to sleep: it woke and ran unseen. */
 static void died_in_its_sleep(void **state)
 {
     struct maker *m = maker_new(2, 0);
@@ -135,7 +135,7 @@ static void died_in_its_sleep(void **state)
     maker_plain(m, 0, 170, M_OTHER);
     maker_cut(m, 0, 170);
     maker_plain(m, 0, 200, M_OTHER);
-    maker_lose(m, 0, 200); /* what is lost after its death does not concern it */
+    maker_lose(m, 0, 200); /* loss after its death: irrelevant */
     maker_plain(m, 0, 205, M_OTHER);
     struct graph *g = made_whole(m);
     made_expect(g, 1, 0, "100 running 110 unknown 160");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any event may be missing, told as lost or not. Dropped silently: never a crash, always covered. Told as lost: what
- * the graph then says must agree with the graph of the whole trace, or say that it does not know. */
+/* Loss of any event, reported or not. Dropped silently: never a crash, always covered. Reported: the graph must agree
+ * with the graph of the whole trace, or be unknown. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -67,7 +67,7 @@ static struct maker *story(void)
     maker_switch(m, 0, 1370, 1, 1, 10);
     maker_number(m, 1, 1380, M_RESCHEDULE_ENTRY, 253);
     maker_number(m, 1, 1381, M_RESCHEDULE_EXIT, 253);
-    maker_wake(m, 0, 1385, M_WAKING, 5, 1); /* before its switch-out */
+    maker_wake(m, 0, 1385, M_WAKING, 5, 1); /* wake before its switch-out */
     maker_switch(m, 1, 1390, 5, 1, 0);
     maker_wake(m, 1, 1391, M_WAKEUP, 5, 1);
     maker_switch(m, 1, 1400, 0, 0, 5);
@@ -152,7 +152,7 @@ static void told_as_lost(void **state)
             }
         graph_close(g);
     }
-    if (unknown * 10 > compared) /* and not by knowing nothing */
+    if (unknown * 10 > compared) /* limit of unknown parts */
         fail_msg("%d of %d instants unknown", unknown, compared);
     graph_close(whole);
     maker_free(m);
@@ -222,13 +222,13 @@ static void gaps_within_gaps(void **state)
     struct maker *m = maker_new(3, 0);
     maker_switch(m, 0, 100, 0, 0, 9);
     maker_plain(m, 0, 150, M_OTHER);
-    maker_lose(m, 0, 150); /* until 300 */
+    maker_lose(m, 0, 150); /* loss until 300 */
     maker_switch(m, 0, 300, 9, 0, 0);
     maker_switch(m, 1, 100, 0, 0, 8);
     maker_plain(m, 1, 120, M_OTHER);
     maker_cut(m, 1, 120);
     maker_plain(m, 1, 200, M_OTHER);
-    maker_lose(m, 1, 200); /* until 205 */
+    maker_lose(m, 1, 200); /* loss until 205 */
     maker_switch(m, 1, 205, 8, 0, 0);
     maker_switch(m, 2, 100, 0, 0, 1);
     maker_switch(m, 2, 160, 1, 1, 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What rows are called, and were called then, on made traces. */
+/* Names of rows, now and at earlier times, on made traces. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static void names_over_time(void **state)
     maker_wake(m, 1, 271, M_WAKEUP_NEW, 61, 0);
     maker_name(m, 61, "worker");
     maker_switch(m, 0, 280, 1, SLEEP, 61);
-    maker_name(m, 60, "worker"); /* as the one that takes its tid over is still called */
+    maker_name(m, 60, "worker"); /* name that the next owner of its tid still has */
     maker_exec(m, 0, 290, "/bin/next", 60, 61);
     maker_name(m, 60, "next");
     maker_switch(m, 0, 320, 60, SLEEP, 0);

@@ -35,7 +35,7 @@ static struct maker *story(void)
     struct maker *m = maker_new(2, M_STACKS);
     maker_switch(m, 0, 100, 0, 0, 1);
     maker_switch(m, 1, 100, 0, 0, 2);
-    for (int i = 0; i < 150; i++) { /* more than one block, and spans beyond 2^32 ns */
+    for (int i = 0; i < 150; i++) { /* several blocks, and spans beyond 2^32 ns */
         int64_t t = 1000 + i * INT64_C(100000000);
         maker_stacks(m, addresses + i % 4, (size_t)i % 3, addresses, (size_t)i % 5);
         maker_switch(m, 0, t, 1, 1, 0);
@@ -62,7 +62,7 @@ static void write_story(const char *path)
     struct err e = {0};
     struct graph *g = made_graph_of(t.trace, NULL, NULL);
     made_check(g);
-    /* the same store again, from the open one's sections */
+    /* copy of the store, from the open one's sections */
     struct store_writer *w = store_create(path, "graph", GRAPH_VERSION, 7, SECTIONS);
     for (int i = 0; i < SECTIONS; i++) {
         size_t n;

@@ -172,7 +172,7 @@ static void disk_waits(void **state)
             assert_true(!strncmp(iv.detail, "vd", 2));
         }
     }
-    assert_true(most > 15000000 && most < 60000000); /* about 25 ms each */
+    assert_true(most > 15000000 && most < 60000000); /* waits of about 25 ms each */
     assert_true(on_disk > 4 * most);
     graph_close(g);
     ctf_trace_close(trace);

@@ -163,7 +163,7 @@ static void *ask_many(void *arg)
     return (void *)good;
 }
 
-/* One thread of the client serves them all. */
+/* Checks that a single thread of the client serves them all. */
 static void test_many_at_once(void **state)
 {
     pthread_t threads[4];
@@ -243,7 +243,7 @@ static void test_limits_of_size(void **state)
     http_gather_end(&others);
     assert_int_equal(whole + refused, 6);
     assert_true(whole && refused);
-    /* Others hold it: it may be asked again. */
+    /* Limit held by other queries: a retry is possible. */
     http_gather_begin(&others, client);
     for (int i = 0; i < 2; i++) {
         held[i] = get("/large/3000000", held_url[i]);
@@ -257,7 +257,7 @@ static void test_limits_of_size(void **state)
     http_gather_end(&g);
     http_gather_end(&others);
     f[0] = get("/large/3000000", url[0]);
-    ask_one(&f[0], &g); /* what they held was given back */
+    ask_one(&f[0], &g); /* memory of the others is free again */
     assert_int_equal(f[0].error.code, 0);
     http_gather_end(&g);
 }
@@ -382,7 +382,7 @@ static void test_rude_servers(void **state)
     }
 }
 
-/* Who tells of much and sends nothing keeps nobody from his memory; nor do many small answers together get more. */
+/* Checks that announced sizes reserve no memory; many small answers together get no more than the limit. */
 static void test_what_is_told_is_not_held(void **state)
 {
     enum { TELL = 3, SMALL = 12 };

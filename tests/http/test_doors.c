@@ -57,7 +57,7 @@ static void test_nothing_behind_chunks(void **state)
         int fd = dial(s);
         send(fd, CHUNKED, strlen(CHUNKED), MSG_NOSIGNAL);
         for (int k = 0; k < 2; k++) {
-            usleep(20000); /* most likely packets of their own; the answer is right in any case */
+            usleep(20000); /* pause, most likely packets of their own; the answer is right in any case */
             send(fd, bodies[i][k], strlen(bodies[i][k]), MSG_NOSIGNAL);
         }
         for (ssize_t more; (more = recv(fd, answer + n, sizeof answer - 1 - n, 0)) > 0;)
@@ -81,7 +81,7 @@ static void put_chunks(struct text *sent, const struct text *body, size_t most, 
     text_puts(sent, "0\r\n\r\n");
 }
 
-/* What comes back for it, sent in pieces as a network may deliver it. */
+/* Returns the answer to a query sent in pieces as a network may deliver it. */
 static char *ask_in_pieces(const struct http_server *s, const struct text *sent, size_t most, uint64_t *dice)
 {
     struct text got = {.fd = -1};
@@ -109,7 +109,7 @@ static void test_chunks_at_random(void **state)
         size_t n = test_random(&dice, round % 2 ? 40 : MOST);
         for (size_t i = 0; i < n; i++)
             text_putc(&body, "\r\n0;a"[test_random(&dice, 5)]);
-        for (uint32_t before = test_random(&dice, 3); before; before--) /* on the same connection */
+        for (uint32_t before = test_random(&dice, 3); before; before--) /* earlier queries on the same connection */
             text_puts(&sent, BEFORE);
         text_puts(&sent, LAST);
         put_chunks(&sent, &body, round % 3 ? 10 : 30000, &dice);
@@ -139,7 +139,7 @@ static bool says_once(const char *answer, const char *what)
 /* Connections beyond the limit wait, as many as there may be; who asks whether the server is up is answered. */
 static void test_connections_beyond_the_limit(void **state)
 {
-    enum { MOST = 2, WAITING = 200 /* more than may wait */ };
+    enum { MOST = 2, WAITING = 200 /* number above the limit of waiting ones */ };
     struct http_server *s = start((struct http_options){.max_connections = MOST, .public_path = "/health"});
     const char *wait = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n", *request = "GET /p HTTP/1.1\r\n" END;
     int in[MOST], held[WAITING], before = atomic_load(&in_handler), answered = 0, refused = 0;
@@ -153,7 +153,7 @@ static void test_connections_beyond_the_limit(void **state)
         held[i] = dial(s);
         send(held[i], request, strlen(request), MSG_NOSIGNAL);
     }
-    /* One connection, one answer: it makes room for the next one. */
+    /* Single connection, single answer: it makes room for the next one. */
     for (int i = 0; i < 3; i++)
         assert_answer(s, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 200", "Connection: close");
     assert_int_equal(atomic_load(&in_handler), before + MOST);
@@ -201,7 +201,13 @@ static void fill_places(const struct http_server *s, int *in, int n)
  * The time that others may wait is longer than that of this test. */
 static void test_hung_up_while_waiting_for_a_connection(void **state)
 {
-    enum { WAITING = 200 /* more than may wait */, BODY = 100000 /* more than is read before a place is free */ };
+    enum {
+        WAITING = 200 /* number above the
+                          * limit of waiting
+                          * ones */
+        ,
+        BODY = 100000 /* size above what is read before a place is free */
+    };
     struct http_server *s = start((struct http_options){.max_connections = 1, .timeout_s = 1200});
     struct text t = {.fd = -1};
     int in, held[WAITING];

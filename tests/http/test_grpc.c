@@ -73,7 +73,7 @@ static void test_silent(void **state)
     grpc_server_stop(g);
 }
 
-/* It is answered, and reset. */
+/* Checks that a slow client is answered, and reset. */
 static void test_slow(void **state)
 {
     enum { HEADERS = 1, RESET = 3 };
@@ -89,7 +89,7 @@ static void test_slow(void **state)
     grpc_server_stop(g);
 }
 
-/* The one that rests longest gives way to a new one; one with a call does not. */
+/* Checks that the connection idle for longest yields to a new one; one with a call does not. */
 static void test_too_many(void **state)
 {
     enum { SETTINGS = 4 };
@@ -103,7 +103,7 @@ static void test_too_many(void **state)
     int second = dial(g);
     assert_true(read_until(second, SETTINGS, 0));
     assert_false(read_until(first, 255, 0));
-    assert_true(read_until(busy, 1, 1)); /* too slow by now, but still there */
+    assert_true(read_until(busy, 1, 1)); /* idle for too long, but still there */
     close(busy);
     close(first);
     close(second);

@@ -48,7 +48,7 @@ static void test_strangers(void **state)
     http_server_stop(s);
 }
 
-/* On every address: a page of an attacker is called by a name that the attacker may let mean this machine. */
+/* Checks names on every address: an attacker's page is called by a name that the attacker may point to this machine. */
 static void test_names_of_others(void **state)
 {
     static const char *const hosts[] = {"traces.example", NULL};
@@ -226,12 +226,12 @@ static void test_malformed_heads(void **state)
             fail_msg("the connection goes on: %s\n%s", cases[i].bytes, answer);
         free(answer);
     }
-    /* What is unusual, but says one thing only, is taken. */
+    /* Unusual but unambiguous requests are accepted. */
     assert_answer(s, "\r\nGET /p HTTP/1.1\r\nX:\r\nY:a\r\nZ: \t a  b \t\r\nx!#$%&'*+-.^_`|~: \"\xc3\xa4\"\r\n" END,
         "HTTP/1.1 200", "GET /p - 0 ");
     assert_answer(s, "POST /p HTTP/1.1\r\ntransfer-encoding:CHUNKED\r\n" END "1\r\na\r\n0\r\n\r\n", "POST /p - 1 a");
     assert_answer(s, "GET /p HTTP/1.0\r\n\r\n", " 200 ", "GET /p - 0 ");
-    /* Several on one connection, at once and one by one. */
+    /* Pipelined requests on one connection, and requests one by one. */
     assert_answer(s, POST "Content-Length: 3\r\nCookie: a=b; c=d\r\n\r\nabc" GET "X: a\r\n\r\n" HIDDEN,
         "POST /p - 3 abc", "GET /p - 0 ", "GET /hidden - 0 ");
     http_server_stop(s);
@@ -280,13 +280,13 @@ static void test_waiting_answers(void **state)
     for (i = 0; i < n; i++)
         close(held[i]);
     for (i = 0; i < PATIENCE && !is_answered(s, large, "HTTP/1.1 200");
-         i++) /* what waited for clients that left is freed */
+         i++) /* memory of answers to clients that left is freed */
         usleep(100000);
     assert_true(i < PATIENCE);
     http_server_stop(s);
 }
 
-/* Where many wait they wait packed, and are read as they were. */
+/* Checks that many waiting answers are kept packed, and are read unchanged. */
 static void test_answers_that_wait_packed(void **state)
 {
     enum { WAIT = 8, BYTES = 20000000 };
@@ -299,7 +299,7 @@ static void test_answers_that_wait_packed(void **state)
         char first;
         held[i] = dial(s);
         send(held[i], numbers, strlen(numbers), MSG_NOSIGNAL);
-        assert_int_equal(recv(held[i], &first, 1, MSG_PEEK), 1); /* it is answered */
+        assert_int_equal(recv(held[i], &first, 1, MSG_PEEK), 1); /* answer received */
     }
     for (int i = 0; i < WAIT; i++) {
         struct text t = {.fd = -1};
@@ -402,7 +402,7 @@ static char *post_of(size_t bytes, size_t sent)
     return text_take(&t);
 }
 
-/* What bodies take together is bounded; one alone, and small ones, get what they need. */
+/* Checks the limit of all bodies; a single one, and small ones, get what they need. */
 static void test_bodies_of_all(void **state)
 {
     struct http_server *s = start((struct http_options){.max_body_bytes = 16 << 20, .max_bodies_bytes = 3 << 20});
@@ -438,7 +438,7 @@ static void test_bodies_of_all(void **state)
     http_server_stop(s);
 }
 
-/* What handlers hold together is bounded; one alone, and small ones, get what they need. */
+/* Checks the limit of memory held by handlers; a single one, and small ones, get what they need. */
 static void test_held_by_all(void **state)
 {
     struct http_server *s = start((struct http_options){.max_held_bytes = 10 << 20});
@@ -466,7 +466,7 @@ static bool is_small(struct http_request *q)
     return !strcmp(arena_strdup(q->arena, q->path), "/small");
 }
 
-/* All places of those that take long are taken, and more of them wait. */
+/* Checks small requests while all places for slow ones are taken, and more of them wait. */
 static void test_small_while_all_wait(void **state)
 {
     enum { WAITING = 8 };
@@ -485,7 +485,7 @@ static void test_small_while_all_wait(void **state)
     assert_answer(s, "GET /health HTTP/1.1\r\n" END, "HTTP/1.1 200");
     assert_answer(s, "GET /small HTTP/1.1\r\n" END, "HTTP/1.1 200");
     clock_gettime(CLOCK_MONOTONIC, &end);
-    assert_in_range(end.tv_sec - begin.tv_sec, 0, 2); /* the others wait for 20 s */
+    assert_in_range(end.tv_sec - begin.tv_sec, 0, 2); /* waits of the others last 20 s */
     for (int i = 0; i < WAITING; i++)
         close(held[i]);
     http_server_stop(s);
@@ -506,7 +506,7 @@ static void test_uploads_have_places_of_their_own(void **state)
     while (atomic_load(&in_handler) < before + 2)
         usleep(1000);
     assert_answer(s, "GET /other HTTP/1.1\r\n" END, "HTTP/1.1 200");
-    assert_int_equal(atomic_load(&in_handler), before + 2); /* none of them has ended */
+    assert_int_equal(atomic_load(&in_handler), before + 2); /* running handlers */
     for (int i = 0; i < UPLOADS; i++)
         close(held[i]);
     http_server_stop(s);
@@ -523,13 +523,13 @@ static void test_gone(void **state)
     struct http_server *s = start((struct http_options){.max_handlers = 2, .is_small = is_small});
     const char *request = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
     atomic_store(&gone_seen, 0);
-    for (int i = 0; i < 6; i++) { /* more than can run at once */
+    for (int i = 0; i < 6; i++) { /* number above those that can run at once */
         int fd = dial(s);
         send(fd, request, strlen(request), MSG_NOSIGNAL);
         close(fd);
     }
     assert_answer(s, "GET /after HTTP/1.1\r\n" END, "HTTP/1.1 200");
-    for (int i = 0; i < 10000 && atomic_load(&gone_seen) < 6; i++) /* each in its own time */
+    for (int i = 0; i < 10000 && atomic_load(&gone_seen) < 6; i++) /* waits for each */
         usleep(1000);
     assert_int_equal(atomic_load(&gone_seen), 6);
     /* A stop ends handlers that run, and the waiting of one that had no place. */
