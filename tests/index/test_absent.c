@@ -67,7 +67,8 @@ static bool is_wait(uint8_t state)
     return state != GRAPH_UNKNOWN && !graph_is_awake(state);
 }
 
-/* Was some life of the tid in that state from begin to end? Which wait it was that was cut off may be unknown. */
+/* Returns whether some life of the tid was in that state from begin to end. The kind of a wait that was cut off may be
+ * unknown. */
 static bool graph_agrees(const struct graph *g, int32_t tid, const struct graph_interval *iv, bool cut_off)
 {
     for (size_t row = 0; row < graph_rows(g); row++) {
@@ -240,7 +241,7 @@ static void without_index(void **state)
 static void with_index(void **state)
 {
     char *dir = mem_printf("%s/three-tier/client", scratch);
-    without(dir, "ch_1", false, 1, 8 << 20, 0.02); /* in chunks */
+    without(dir, "ch_1", false, 1, 8 << 20, 0.02); /* chunks */
     free(dir);
 }
 

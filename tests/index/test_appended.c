@@ -70,7 +70,7 @@ static void edit(size_t offset, int by)
     touch(0);
 }
 
-/* ---- what is in the stores ---- */
+/* ---- contents of the stores ---- */
 
 struct files {
     size_t n;
@@ -158,13 +158,13 @@ static void what_is_there_stays(void **state)
     assert_true(n >= 4 * FILES_PER_CHUNK);
 
     append_all(10);
-    assert_int_equal(stay(&first), n - FILES_PER_CHUNK); /* all but the last chunk */
+    assert_int_equal(stay(&first), n - FILES_PER_CHUNK); /* every chunk except the last */
     assert_true(first);
     n = list_files().n;
     assert_int_equal(stay(NULL), n);
     append(1, 30); /* again, with one that stays as it is */
     assert_int_equal(stay(NULL), n - FILES_PER_CHUNK);
-    append(0, 30); /* which was behind: what lies after its end is not as it was */
+    append(0, 30); /* append to a file that was behind: data after its end differ */
     assert_true(stay(&first) > 0);
     assert_true(first);
     n = list_files().n;
@@ -179,12 +179,12 @@ static void what_was_changed_does_not(void **state)
     const size_t event = 64 + 4, begin = 24;
     edit(event, 1);
     stay(&first);
-    assert_false(first); /* one event, and nothing appended */
+    assert_false(first); /* single event, and nothing appended */
 
     first = true;
     touch(0);
     stay(&first);
-    assert_false(first); /* nothing that is known of its contents */
+    assert_false(first); /* unknown contents */
 
     first = true;
     edit(begin, -1);
@@ -198,7 +198,7 @@ static void what_was_changed_does_not(void **state)
     assert_int_equal(system(command), 0);
     touch(0);
     stay(&first);
-    assert_false(first); /* it is another file */
+    assert_false(first); /* replaced file */
     free(command);
     free(path);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is carried out of a chunk is read when the next one is built, and damage of it is found then, also where nothing
- * else tells of it: as on a disk that fails silently, the stamp of the file is the one that the manifest has. */
+/* Damage of the state carried out of a chunk is found when the next one is built. Nothing else reveals it: as on a disk
+ * that fails silently, the stamp of the file is the one in the manifest. */
 #include <glob.h>
 
 #include "../ctf/archives.h"
@@ -60,7 +60,7 @@ static void seal_again(const char *path, const struct file_stamp *old, const str
     free(bytes);
 }
 
-/* Of each chunk that carries something. Returns how many they are. */
+/* Damages the carried state of each chunk that has some. Returns how many. */
 static size_t damage_carries(void)
 {
     char *pattern = mem_printf("%s/store/*/chunk.*", scratch);

@@ -27,7 +27,7 @@ static uint64_t count_alone(const char *below)
     return items;
 }
 
-/* All bytes of events become nonsense; heads of packets, size and time stay. */
+/* Overwrites all bytes of events; heads of packets, size and time are unchanged. */
 static void spoil(size_t i)
 {
     char name[40], file[8];
@@ -103,8 +103,8 @@ static void only_what_is_new_is_read(void **state)
         assert_int_equal(items_of(x), sum);
         experiment_close(x);
     }
-    assert_true(count_alone("world") < sum); /* it would show */
-    struct experiment *x = open_world();     /* as found */
+    assert_true(count_alone("world") < sum); /* the sum would reveal reading */
+    struct experiment *x = open_world();     /* existing stores */
     assert_int_equal(items_of(x), sum);
     experiment_close(x);
 }
@@ -157,7 +157,7 @@ static void what_is_missing_is_read(void **state)
     free(command);
     assert_int_equal(items_of(x), sum);
     experiment_close(x);
-    x = open_world(); /* they are built again */
+    x = open_world(); /* rebuilds */
     assert_int_equal(items_of(x), sum);
     experiment_close(x);
     remove_tree("world/a0");

@@ -86,7 +86,7 @@ static struct opened open_all(void)
     return o;
 }
 
-/* ---- all that can be asked ---- */
+/* ---- queries of every kind ---- */
 
 static volatile uint64_t sink;
 

@@ -55,7 +55,7 @@ static void close_opened(struct opened *o)
     run("rm -rf %s", o->store, "");
 }
 
-/* As by the experiment, whose flows are somewhere else. */
+/* Compares with the experiment's result, with the flows elsewhere. */
 static void compare_by(const struct opened *o, struct flow_store *const *flows, const struct clock_options *by)
 {
     struct index_far_host far[MOST_HOSTS];
@@ -213,8 +213,8 @@ static void test_one_machine(void **state)
     int64_t sign = m->host ? -1 : 1;
     assert_int_equal(m->n, 1);
     assert_int_equal(clock_to_reference(m, 3 * second), (3 + 5 * sign) * second);
-    assert_in_range(clock_error_at(m, 3 * second), 0, 3); /* of rounding */
-    assert_int_equal(clock_net_map(net, 2)->n, 0);        /* of which nothing is known */
+    assert_in_range(clock_error_at(m, 3 * second), 0, 3); /* rounding error */
+    assert_int_equal(clock_net_map(net, 2)->n, 0);        /* unknown clock */
     clock_net_free(net);
 }
 
@@ -229,7 +229,7 @@ static void test_errors(void **state)
     assert_null(net);
 }
 
-/* Of a host the same however it is opened, and another one when there is more of it. */
+/* Checks that the hash of a host is the same however it is opened, and another one if it has more data. */
 static void test_hash(void **state)
 {
     char path[4096], copy[] = "/tmp/weft-far-copy-XXXXXX";

@@ -47,7 +47,7 @@ static void see(struct world *w, int h, int64_t t, struct shape s, bool send)
     vec_push(&w->seen[h], ((struct seen){s, send}));
 }
 
-/* Some of it is not recorded; where host 0 falls silent, nothing of it is from the middle on. */
+/* Records a packet, with random gaps; host 0, if it falls silent, has none from the middle on. */
 static void say(struct world *w, int x, int y, int64_t t, struct shape s)
 {
     bool silent = w->kind == UNSEEN && t > SPAN_S / 2 * SECOND;
@@ -81,8 +81,8 @@ static void connect(struct world *w, int x, int y)
     }
 }
 
-/* What goes on to come from an address of host 0, of which only what went outside says that it is its own, and which
- * records something at the end. */
+/* Makes packets that continue to come from an address of host 0, which owns it only according to its outside packets,
+ * and which records something at the end. */
 static void fall_silent(struct world *w)
 {
     struct shape outside = {.net = 11, .from = 1, .to = OUTSIDE, .sport = 9, .dport = 9, .bytes = 1};
@@ -94,7 +94,7 @@ static void fall_silent(struct world *w)
     see(w, 0, SPAN_S * SECOND, outside, true);
 }
 
-/* Each host for itself: to itself, to outside, and within a net that all of them call the same. */
+/* Makes each host talk alone: to itself, to outside, and within a net that all of them give the same name. */
 static void talk_alone(struct world *w, int h)
 {
     for (uint32_t i = 0; i < 10; i++) {
@@ -181,7 +181,7 @@ static void fill(const struct world *w, struct index_far_host *far, struct flow_
             .flows = flows[h]};
 }
 
-/* Without any of it: of what messages say of all flows. */
+/* Returns the net of all messages of all flows, without excerpts. */
 static struct clock_net *net_of_all(const struct index_far_host *far, size_t n)
 {
     struct clock_options by = clock_defaults();
@@ -218,7 +218,7 @@ static void check(int kind, int n, unsigned seed)
     make(&w, kind, n);
     for (int h = 0; h < n; h++)
         flows[h] = w.hosts[h].store;
-    if (n > 3 && below(2)) { /* one that has no flows */
+    if (n > 3 && below(2)) { /* store without flows */
         flow_close(flows[2]);
         flows[2] = w.hosts[2].store = NULL;
     }

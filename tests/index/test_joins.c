@@ -22,7 +22,7 @@ static uint64_t join_all(struct index_history *h, size_t most_events)
     uint64_t read = 0;
     for (size_t n, first; (n = index_joins_next(h, most_events, &first)) > 0;) {
         uint64_t sum = 0;
-        assert_in_range(n, 2, h->chunks.n - 1); /* never the last */
+        assert_in_range(n, 2, h->chunks.n - 1); /* excludes the last */
         assert_true(first + n < h->chunks.n);
         for (size_t i = first; i < first + n; i++)
             sum += events_at(h, i);
@@ -103,7 +103,7 @@ static void few_chunks(void **state)
     assert_in_range(grow(few, SIZE_MAX).most_chunks, 2, 16);
 }
 
-/* What is too much for memory is never joined; all else is. */
+/* Checks that only chunks too large for memory are not joined. */
 static void bounded(void **state)
 {
     (void)state;
@@ -112,7 +112,8 @@ static void bounded(void **state)
     assert_in_range(g.most_chunks, 60000 * (uint64_t)ARCHIVES / MOST, 2 * 60000 * (uint64_t)ARCHIVES / MOST + 16);
 }
 
-/* Of each power of 2 there is one chunk at most, the larger ones first; with nothing new there is nothing to do. */
+/* Checks that there is at most one chunk of each power of 2, larger ones first; without new ones there is nothing to
+ * do. */
 static void falling(void **state)
 {
     (void)state;

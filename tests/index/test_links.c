@@ -114,7 +114,7 @@ static void a_linked_lock_is_not_written(void **state)
 {
     static const char *const locks[] = {
         "ln -s ../../victim/lock '%1$s/world/.weft/lock'",
-        "ln '%1$s/victim/lock' '%1$s/world/.weft/lock'", /* where the system allows it */
+        "ln '%1$s/victim/lock' '%1$s/world/.weft/lock'", /* hard link, if the system allows it */
         "mkfifo '%1$s/world/.weft/lock'",
     };
     for (size_t i = 0; i < sizeof locks / sizeof *locks; i++) {
@@ -175,7 +175,7 @@ static void other_names_stay(void **state)
     assert_int_equal(files_of("world/.weft"), sizeof kept / sizeof *kept + 3); /* lock, manifest, a chunk */
 }
 
-/* ---- while it is changed ---- */
+/* ---- changes meanwhile ---- */
 
 struct swapping {
     char *weft, *aside, *victim;
@@ -224,8 +224,8 @@ static void swapped_while_it_is_built(void **state)
 
 /* ---- stores of others ---- */
 
-/* As a user who may read all and write nothing but a cache. Returns a letter: 'd' it failed, 't' their stores are used,
- * 'c' those of the cache, 'n' and it is said why. */
+/* Runs as a user who may read all and write only a cache. Returns a letter: 'd' failure, 't' their stores are used, 'c'
+ * those of the cache, 'n' neither, with a reason. */
 static int as_another(void)
 {
     struct experiment *x;
@@ -264,7 +264,7 @@ static void stores_of_others_are_read(void **state)
     run("chmod -R u+w '%1$s'");
 }
 
-/* ---- without openat2 ---- */
+/* ---- systems without openat2 ---- */
 
 static void parts_are_walked_alike(void **state)
 {

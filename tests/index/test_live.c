@@ -12,7 +12,7 @@ static void feed_held(struct live_recording *r, int64_t until)
         ctf_feed_line_end(r->feed, r->files.files.v[i].line);
 }
 
-/* All is there, but what is certain moves on by small steps, into waits, calls and packets. */
+/* Advances the certain time by small steps over a complete input, into waits, calls and packets. */
 static void run_slowly(struct live_world *w, const char *path, int asks, int restarts)
 {
     enum { STEPS = 60 };
@@ -38,7 +38,7 @@ static void run_slowly(struct live_world *w, const char *path, int asks, int res
             live_read_some(r);
         if (++steps % every == 0)
             live_ask_and_compare(w);
-        else if (fed_roll(4) == 0) /* many small chunks */
+        else if (fed_roll(4) == 0) /* makes many small chunks */
             experiment_close(live_ask(w));
         if (restarts && !r->done && fed_roll(STEPS / 2) == 0) {
             live_restart(w, r);
@@ -62,7 +62,7 @@ static void recorded_with(const char *below, run *how, uint64_t memory, int rest
     live_close(&w);
 }
 
-/* With little memory: chunks of a thousand events. */
+/* Runs with little memory: chunks of a thousand events. */
 static void recorded(const char *below)
 {
     recorded_with(below, live_run, 1, 2);

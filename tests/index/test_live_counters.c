@@ -148,7 +148,7 @@ static void feed_packet(struct counted *c, size_t i)
     }
 }
 
-/* So many counters of CPUs there are, and everything is as in one pass. */
+/* Checks the number of CPUs' counters, and that everything is as in one pass. */
 static void ask_and_compare(const struct counted *c, size_t counters)
 {
     struct experiment *x;
@@ -167,13 +167,14 @@ static void ask_and_compare(const struct counted *c, size_t counters)
     experiment_close(x);
 }
 
-/* With the packets up to that one. */
+/* Returns the number with the packets up to that one. */
 static size_t counters_at(size_t packet)
 {
     return packet >= SECOND_COUNTED ? 4 : packet >= FIRST_COUNTED ? 2 : 0;
 }
 
-/* every: questions come after so many packets each. restart: after that many, as a process does that was killed. */
+/* Checks on the way. every: number of packets between queries. restart: number of packets before a restart, as of a
+ * killed process. */
 static void on_the_way(size_t every, size_t restart)
 {
     const struct index_options how = {.memory = 1, .threads = 1};

@@ -62,7 +62,7 @@ static void begin_following(struct followed *f, const char *path, const char *na
     ctf_groups_free(w->groups, n);
 }
 
-/* What was indexed while it grew is found by who opens the directory. */
+/* Opens the directory and finds the index made while it grew. */
 static void open_followed(const struct followed *f)
 {
     struct experiment *x;

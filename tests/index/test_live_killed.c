@@ -10,10 +10,10 @@
 #include "index/growing.h"
 #include "live_world.h"
 
-/* So many are killed when they have sealed something. */
+/* Number of processes killed after they have sealed something. */
 enum { KILLS = 3, MOST_TRIES = 200, PATIENCE_S = 60 };
 
-/* What the process that is killed says of itself. */
+/* Reports of the process that is killed. */
 struct said {
     _Atomic int64_t sealed_until; /* INT64_MIN: nothing is sealed */
     _Atomic bool begun, ended;
@@ -117,7 +117,7 @@ static void fed(void **state)
 /* ---- followed ---- */
 
 struct following {
-    struct live_world *w; /* of the whole recording */
+    struct live_world *w; /* world of the whole recording */
     char dir[600], store[700];
     struct index_options options;
 };
@@ -162,7 +162,7 @@ static void follow_until_killed(struct said *s, void *arg)
         _exit(1);
 }
 
-/* What lies there by now, without what is not a whole packet. */
+/* Reads the current files, without incomplete packets. */
 static void complete(struct following *f)
 {
     struct fed_trace *t = &f->w->of[0].files;
@@ -195,7 +195,7 @@ static void begin_directory(struct following *f, int number)
     }
 }
 
-/* As `weft index` opens it. */
+/* Opens the recording as `weft index` does. */
 static void index_as_in_one_pass(const struct following *f)
 {
     struct experiment *x;
@@ -224,7 +224,7 @@ static void followed(void **state)
     size_t sealed = 0;
     fed_dice = test_seed(32);
     live_open(&w, data_or_skip("traces/live-relayd"), 32, &f.options);
-    live_end(&w.of[0]); /* only the recording is used */
+    live_end(&w.of[0]); /* frees the live index; only the recording is used */
     w.of[0].live = NULL;
     w.of[0].feed = NULL;
     for (int i = 0; i < MOST_TRIES && sealed < KILLS; i++) {

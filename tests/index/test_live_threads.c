@@ -10,14 +10,14 @@ enum { READERS = 2, ANSWERS = 6 };
 
 struct shared {
     struct live_world w;
-    pthread_mutex_t lock; /* of the recording: feed, live index */
-    bool fed;             /* all of it */
+    pthread_mutex_t lock; /* guards the recording: feed, live index */
+    bool fed;             /* everything fed */
     int failed;
-    size_t answers; /* given so far */
-    size_t rounds;  /* of feeding */
+    size_t answers; /* number of answers so far */
+    size_t rounds;  /* rounds of feeding */
 };
 
-/* One packet of each file after the other. */
+/* Feeds one packet of each file after the other. */
 static bool feed_next(struct live_recording *r)
 {
     bool any = false;
@@ -35,7 +35,7 @@ static bool feed_next(struct live_recording *r)
     return any;
 }
 
-/* How often feed_next has something. */
+/* Returns how often feed_next has something. */
 static size_t rounds_of(const struct live_recording *r)
 {
     size_t most = 0;
@@ -53,7 +53,7 @@ static bool is_ahead(struct shared *s, size_t round)
     return ahead;
 }
 
-/* Of what an answer may be about, the feeder has fed all but the share of the last one. */
+/* Waits until the feeder's share of rounds has reached the share of answers given. */
 static void wait_for_feeder(struct shared *s)
 {
     for (bool behind = true; behind;) {
@@ -94,7 +94,7 @@ struct reader {
     uint64_t sum;
 };
 
-/* All kinds of things that an answer has. */
+/* Reads data of all kinds from an answer. */
 static void *run_reader(void *arg)
 {
     struct reader *r = arg;
@@ -117,7 +117,7 @@ static void *run_reader(void *arg)
     return NULL;
 }
 
-/* Others read it while it is compared with what one pass says. */
+/* Compares an answer with one pass while others read it. */
 static void compare(struct shared *s, struct experiment *x, int64_t until)
 {
     struct reader readers[READERS];
@@ -156,7 +156,7 @@ static void many_threads(const char *below)
         during += !fed && until > INT64_MIN;
         pthread_mutex_unlock(&s.lock);
         compare(&s, x, until);
-        experiment_close(x); /* while it goes on */
+        experiment_close(x); /* closes it while feeding goes on */
     }
     pthread_mutex_lock(&s.lock);
     s.answers = ANSWERS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes wrong with recordings that are fed: what comes too late, a disk that is full, another recording. */
+/* Failures of recordings that are fed: late packets, a full disk, another recording. */
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -105,7 +105,7 @@ static void other_recording(void **state)
     assert_true(sealed > INT64_MIN);
     live_open_lines(r);
     for (size_t i = 0; i < r->files.files.n; i++)
-        r->files.files.v[i].fed = r->files.files.v[i].parts.n / 2; /* as if one attached late */
+        r->files.files.v[i].fed = r->files.files.v[i].parts.n / 2; /* simulates a late attachment */
     live_feed_all(r, 0, SIZE_MAX);
     ctf_feed_end(r->feed);
     assert_int_equal(index_live_end(r->live, &e), ERR_STALE);

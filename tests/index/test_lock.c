@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may write into a store directory: one at a time, also over a network file system; who cannot know that is refused
- * with the reason; what a killed build left is removed by the next one, and never while its process lives. */
+/* Lock of a store directory: one writer at a time, also over a network file system. A writer is refused with the reason
+ * if the lock cannot be checked. Files of a killed build are removed by the next one, and never while its process
+ * lives. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,7 +18,7 @@
 #include "base/time.h"
 #include "index/stores.h"
 
-static int lock_error; /* what flock answers instead of locking; 0: it locks */
+static int lock_error; /* error of flock; 0: it locks */
 int __real_flock(int fd, int how);
 int __wrap_flock(int fd, int how);
 int __wrap_flock(int fd, int how)
@@ -108,7 +109,7 @@ static void one_that_does_nothing_is_named(void **state)
     assert_non_null(strstr(e.text, dir));
     assert_non_null(strstr(e.text, pid));
     assert_non_null(strstr(e.text, "--store"));
-    assert_true(is_there("chunk.1.tmp.1.1")); /* its process lives */
+    assert_true(is_there("chunk.1.tmp.1.1")); /* file of a living process */
     end(child);
     int fd = index_lock_dir(dir, SHORT, &e);
     assert_true(fd >= 0);
@@ -148,7 +149,7 @@ static void no_locks_is_refused(void **state)
         assert_non_null(strstr(e.text, cases[i].told));
         assert_non_null(strstr(e.text, dir));
         assert_non_null(strstr(e.text, "--store"));
-        assert_true(is_there("chunk.1.tmp.5.5")); /* it may be somebody's */
+        assert_true(is_there("chunk.1.tmp.5.5")); /* owner unknown */
     }
     lock_error = 0;
 }

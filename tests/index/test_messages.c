@@ -24,8 +24,8 @@ struct world {
     VEC(struct seen) seen[HOSTS];
     int64_t offset[HOSTS];
     struct host hosts[HOSTS];
-    size_t there[HOSTS];   /* so much of it has come; 0: nothing is there */
-    int64_t sealed[HOSTS]; /* what is before is not changed by what comes */
+    size_t there[HOSTS];   /* amount that has arrived; 0: none */
+    int64_t sealed[HOSTS]; /* time before which arrivals change nothing */
     int kind;
     char path[64];
     bool has_kept;
@@ -62,7 +62,7 @@ static int64_t any_time(void)
     return (int64_t)below(SPAN_S * 1000) * SECOND / 1000;
 }
 
-/* Few ports, so that connections come again on the same; some last long. */
+/* Makes a connection, among few ports, so that connections reuse them; some last long. */
 static void connect(struct world *w, int x, int y)
 {
     uint16_t ports[2] = {(uint16_t)(1000 + below(8)), 80};
@@ -136,7 +136,7 @@ static void grow(struct world *w, int h)
     w->sealed[h] = until > w->sealed[h] ? until : w->sealed[h];
 }
 
-/* Whether maps hold the truth, also behind a step: once all of both halves is there. */
+/* Checks that maps contain the truth, also after a step: once both halves are complete. */
 static void assert_true_maps(const struct world *w, const struct clock_net *net)
 {
     for (size_t h = 0; h < HOSTS; h++) {
@@ -187,7 +187,7 @@ static char *answer_of_all(const struct world *w)
     return answer(w, &(struct index_sync){.hosts = hosts, .n = HOSTS, .prior_ppm = 300});
 }
 
-/* Since when packets of any pair can be needed. */
+/* Returns the time since when packets of any pair can be needed. */
 static int64_t needed_since(const struct clock_kept *kept, const size_t *host_of)
 {
     const struct clock_source *v;
@@ -198,7 +198,7 @@ static int64_t needed_since(const struct clock_kept *kept, const size_t *host_of
     return least < START ? INT64_MIN : least - 3 * FLOW_NEAR_NS - FLOW_DECIDED_NS;
 }
 
-/* With what is kept, and keeps it. *left_out: flows of which nothing was there. */
+/* Returns the answer with kept messages, and keeps them. *left_out: number of flows without data. */
 static char *answer_of_kept(struct world *w, size_t *left_out)
 {
     struct index_sync_host hosts[HOSTS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told of damaged packets, some of which lie over the cuts between chunks: the same, once each, however the
- * recording came to be indexed. */
+/* Notes about damaged packets, some of which span the cuts between chunks: the same, once each, however the recording
+ * was indexed. */
 #include "../ctf/archives.h"
 #include "index/index.h"
 
@@ -17,7 +17,7 @@ static int64_t write_stream(uint64_t *dice, const char *dir, uint32_t cpu, size_
         until = until < end ? until : end;
         size_t head = begin_packet((uint64_t)at, (uint64_t)until, 0, cpu);
         for (int64_t ts = at; ts <= until; ts += 1 + test_random(dice, 60)) {
-            compact(test_random(dice, 40) ? 0 : 7, (uint32_t)ts); /* none is declared with 7 */
+            compact(test_random(dice, 40) ? 0 : 7, (uint32_t)ts); /* id 7 is not declared */
             put(&b, test_random(dice, 1 << 30), 8);
         }
         end_packet(head, 0);

@@ -46,7 +46,8 @@ struct tally {
     size_t translated, led, astray; /* found by numbers alone; routes lead to the sender; to others, in vain */
 };
 
-/* The same message under other addresses: its numbers still say who sent it, and who did not. */
+/* Counts senders of the same message under other addresses: its numbers still identify the sender, and exclude
+ * others. */
 static void count_routes(const struct index_host *hosts, size_t n, int from, struct flow_message_key key,
     const struct flow_window *window, struct tally *t)
 {

@@ -117,7 +117,7 @@ static char *answer(struct clock_net *net)
 /* ---- parts ---- */
 
 struct part {
-    struct collected *of; /* of one part */
+    struct collected *of; /* results of one part */
     size_t a, b;
 };
 
@@ -131,7 +131,7 @@ static void tell_part(void *arg, struct clock_told *to)
     }
 }
 
-/* What matters of one part, kept as a chunk's would be. */
+/* Keeps the messages of one part as those of a chunk. */
 static struct clock_kept *keep_part(const struct recording *r, struct collected *of, uint64_t serial)
 {
     char path[96];
@@ -208,7 +208,7 @@ static uint64_t dice(uint64_t *seed)
 static size_t cut(const struct recording *r, struct collected *parts, uint64_t *seed)
 {
     size_t n = 1 + dice(seed) % MOST_PARTS;
-    uint64_t at[MOST_PARTS]; /* of 2^20 */
+    uint64_t at[MOST_PARTS]; /* cuts, in parts of 2^20 */
     for (size_t k = 0; k < n; k++)
         at[k] = dice(seed) >> 44;
     for (size_t i = 0; i < r->all.v.n; i++) {
@@ -293,9 +293,9 @@ static void clocks(void **state)
     check_cuttings("clocks");
 }
 
-/* ---- what is kept of which hosts ---- */
+/* ---- kept messages by host ---- */
 
-/* from: which hosts' records are kept, by source of it; to: where it is kept. */
+/* Returns the answer. from: hosts whose records are kept, by their source; to: where they are kept. */
 static char *answer_of_flows(const struct recording *r, const uint64_t *hashes, bool flows, const char *from,
     const size_t *host_of, const char *to, size_t *looked_at)
 {
@@ -319,8 +319,8 @@ static char *answer_of_flows(const struct recording *r, const uint64_t *hashes, 
     return answer(net);
 }
 
-/* What all hosts exchanged is kept: no flow is read. n2 has other records: its two pairs are looked at anew. n2 and n3
- * never talk. */
+/* Checks that no flow is read if the messages of all hosts are kept. n2 has other records: its two pairs are
+ * recomputed. n2 and n3 never talk. */
 static void test_known_hosts(void **state)
 {
     struct recording r;
@@ -382,7 +382,7 @@ static void remove_stores(const struct recording *r, const char *which)
     globfree(&found);
 }
 
-/* The only store of messages, changed: cut off at `size`, or a byte at `flip` is another. */
+/* Damages the only store of messages: cuts it at `size`, or changes the byte at `flip`. */
 static void damage(const struct recording *r, long size, long flip)
 {
     char pattern[128];

@@ -85,7 +85,7 @@ static bool join(struct experiment *x)
     return joined;
 }
 
-/* How many files `index` leaves that sees each archive come. */
+/* Returns how many files are left by an `index` that sees each archive arrive. */
 static size_t left_by_index(void)
 {
     size_t n = 0;
@@ -108,7 +108,7 @@ static void until_all_is_joined(void **state)
     assert_true(events > 0 && before > 3);
     for (; join(x); joins++) {
         size_t now = chunks_in(store_dir(x));
-        assert_true(now < before); /* also those that were joined are gone */
+        assert_true(now < before); /* joined ones are gone, too */
         before = now;
     }
     assert_true(joins > 0);
@@ -119,7 +119,7 @@ static void until_all_is_joined(void **state)
     x = open_world("store", true);
     const struct index_trace *traces;
     experiment_traces(x, &traces);
-    assert_false(traces->built); /* there is nothing left to do */
+    assert_false(traces->built); /* nothing left to do */
     assert_int_equal(experiment_stored_events(x), events);
     experiment_close(x);
 }
@@ -129,7 +129,7 @@ static bool stop_now(void *asked)
     return ++*(int *)asked > 0;
 }
 
-/* Nothing is left of what was stopped; the files are those that were there. */
+/* Checks a stopped build: it leaves nothing, and the earlier files are unchanged. */
 static void stopped(void **state)
 {
     begin_world();

@@ -92,7 +92,7 @@ static void counted_as_one_by_one(void **state)
     snprintf(store, sizeof store, "%s/store", dir);
     write_trace(trace, lossy);
     count(INT64_MIN, INT64_MAX, truth);
-    for (int again = 0; again < 2; again++) { /* as built, then as found */
+    for (int again = 0; again < 2; again++) { /* built stores, then existing ones */
         const char *args[] = {trace};
         struct index_options o = {.stores = true, .user_space = true, .store = store};
         struct experiment *x;
@@ -102,7 +102,7 @@ static void counted_as_one_by_one(void **state)
         assert_int_equal(experiment_traces(x, &traces), 1);
         const struct index_types *types = traces->types;
         assert_int_equal(traces->built, !again);
-        assert_int_equal(index_types(types), 4); /* of the five classes one has no events */
+        assert_int_equal(index_types(types), 4); /* four of five classes have events */
         for (size_t i = 0; i < 4; i++) {
             uint64_t all;
             const struct ctf_event_class *c = index_type(types, i, &all);

@@ -7,7 +7,7 @@
 #include "base/order.h"
 #include "cuts.h"
 
-/* ---- what a run says ---- */
+/* ---- records of a run ---- */
 
 struct told {
     int64_t ts;
@@ -28,14 +28,14 @@ struct former {
 struct story {
     VEC(struct told) records;
     VEC(struct kernel_thread) threads;
-    VEC(struct kernel_thread) last; /* what the last chunk that has the row says of it */
+    VEC(struct kernel_thread) last; /* thread according to the last chunk that has the row */
     VEC(struct former) formers;
     struct strings names;
-    VEC(struct open_frame) frames; /* of the chunk */
+    VEC(struct open_frame) frames; /* frames of the chunk */
     struct map by_local;
     uint64_t n_frames;
     VEC(uint32_t) numbered;         /* names of interrupts, then of disks */
-    const struct cuts_chunk *chunk; /* that is built */
+    const struct cuts_chunk *chunk; /* chunk under construction */
     uint64_t h;
 };
 
@@ -220,7 +220,7 @@ static void on_record(void *arg, const struct kernel_record *r)
     vec_push(&s->records, ((struct told){r->ts, s->h, r->kind}));
 }
 
-/* ---- its chunks ---- */
+/* ---- chunks of a run ---- */
 
 static void on_begin(void *arg, const struct cuts_chunk *c)
 {
@@ -230,7 +230,7 @@ static void on_begin(void *arg, const struct cuts_chunk *c)
     map_fini(&s->by_local);
 }
 
-/* Those that are open when a chunk ends. */
+/* Saves the frames that are open at a chunk's end. */
 static void save_frames(struct story *s, const struct cuts_chunk *c, struct carry *carry)
 {
     size_t open = 0;
@@ -376,7 +376,7 @@ static void same_story(const struct story *a, const struct story *b)
         same_name(a, a->numbered.v[i], b, b->numbered.v[i]);
 }
 
-/* What is carried over a cut does not depend on the cuts before it. */
+/* Checks that state carried over a cut does not depend on earlier cuts. */
 static void same_carry(const struct cuts_trace *t, const struct cuts *some, const int64_t *at, size_t which)
 {
     struct story s = {0};
@@ -569,7 +569,7 @@ static void made_at_random(void **state)
         check_made(make_random(random_seed + i, 600, i % 4 ? 0 : UINT64_C(1) << M_FREE), 3, 3 + i % 30);
 }
 
-/* Every cut of a short trace. */
+/* Cuts a short trace at every place. */
 static void cut_anywhere(void **state)
 {
     struct cuts_trace t;

@@ -271,7 +271,7 @@ static void packets(void **state)
     check_packets(*state, old ? "babeltrace --clock-seconds --no-delta" : "babeltrace2 --clock-seconds --no-delta");
 }
 
-/* The same packets written anew by babeltrace2: in the byte and bit order of this machine instead of the network's. */
+/* Checks the packets rewritten by babeltrace2: in the byte and bit order of this machine instead of the network's. */
 static void rewritten_packets(void **state)
 {
     const char *data = getenv("WEFT_DATA");
@@ -288,7 +288,7 @@ static void rewritten_packets(void **state)
         skip_without("babeltrace2 does not write traces here, or there is no %s", (const char *)*state);
 }
 
-/* Not a kernel's trace. */
+/* Checks a trace that is not the kernel's. */
 static void refused(void **state)
 {
     struct ctf_schemas *schemas;

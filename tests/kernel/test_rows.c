@@ -22,9 +22,9 @@ static unsigned dice(uint64_t *state, unsigned sides)
 /* ---- a host whose chunks come in any order ---- */
 
 struct piece {
-    bool built, after_another; /* from what the chunk before left */
+    bool built, after_another; /* built; built after the chunk before */
     struct cuts_chunk c;
-    int32_t *rows; /* of the host, by row */
+    int32_t *rows; /* host's rows, by row */
     size_t n;
 };
 
@@ -35,7 +35,7 @@ struct host {
     int64_t bounds[MOST_CHUNKS + 1];
     struct piece pieces[MOST_CHUNKS];
     size_t n, now;                /* now: that is built */
-    VEC(struct kernel_row) known; /* before, by row */
+    VEC(struct kernel_row) known; /* earlier state, by row */
     struct map ended;
 };
 
@@ -67,7 +67,7 @@ static void host_close(struct host *h)
     test_directory_remove(h->directory);
 }
 
-/* What was said of a row stays, or was not known before. */
+/* Checks that earlier facts about a row stay, and new ones were unknown before. */
 static void check_rows(struct host *h)
 {
     for (int32_t i = 0; i < kernel_rows_count(h->rows); i++) {
@@ -191,7 +191,7 @@ static void save_and_open(struct host *h)
     check_rows(h);
 }
 
-/* ---- the same lives ---- */
+/* ---- equal lives ---- */
 
 static void in_order(struct host *h)
 {
@@ -211,7 +211,7 @@ static void in_any_order(struct host *h, uint64_t seed)
     }
     for (size_t i = 0; i < h->n; i++) {
         build(h, order[i]);
-        unsigned what = dice(&seed, 12); /* each waits for the disk */
+        unsigned what = dice(&seed, 12); /* wait for the disk */
         if (what == 0)
             save(h);
         else if (what == 1)
@@ -256,7 +256,7 @@ struct world {
     struct maker *m;
     uint64_t d;
     int64_t now;
-    int process[TIDS + 1]; /* by tid: 0 there is none; the tid of its process' first thread */
+    int process[TIDS + 1]; /* process by tid: tid of its first thread; 0: none */
     int runs[CPUS];
 };
 
@@ -443,7 +443,7 @@ static void late_birth(void **state)
     close_seconds(&h, &t);
 }
 
-/* Over a gap a life goes on, unless it was seen to be over, or another to begin. */
+/* Checks that a life continues over a gap, unless its end, or another life's begin, was seen. */
 static void over_a_gap(void **state)
 {
     struct maker *m = maker_new(1, 0);
@@ -467,7 +467,7 @@ static void over_a_gap(void **state)
     close_seconds(&h, &t);
 }
 
-/* What came late shows that it was two lives: the row is the first one, and the other gets one of its own. */
+/* Checks late news of a second life: the row is the first one's, and the other gets a row of its own. */
 static void two_after_all(void **state)
 {
     struct maker *m = maker_new(1, 0);
@@ -569,7 +569,7 @@ static void resolve_anyway(void *arg, const struct cuts_chunk *c)
     free(rows);
 }
 
-/* Every byte changed: the check says so; who reads it without does no harm. */
+/* Changes every byte: the check reports it; reading without the check does no harm. */
 static void damaged(void **state)
 {
     struct host h;
@@ -633,7 +633,7 @@ static void files(void **state)
     free(data);
     assert_int_equal(kernel_rows_open(h.directory, HOST + 1, &other, &e), ERR_STALE);
     assert_int_equal(kernel_rows_open("/nonexistent", HOST, &other, &e), ERR_NOTFOUND);
-    /* One is gone, and it is not the last. */
+    /* Removal of one that is not the last. */
     char last[4096], next[4200];
     kernel_rows_close(h.rows);
     the_file(&h, last, sizeof last);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who runs where, as switches of made traces tell. */
+/* Running threads of CPUs, by the switches of made traces. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static void at_the_begin_of_a_window(void **state)
     int64_t at_100 = first_time(&trace);
     check(&trace, INT64_MIN, 10, 20);
     check(&trace, at_100 + 1, 11, 20);
-    check(&trace, at_100 + 51, 11, 21); /* only switches before the window tell of CPU 1 */
+    check(&trace, at_100 + 51, 11, 21); /* CPU 1 has only switches before the window */
     check(&trace, at_100 + 101, 12, 21);
     maker_close(&trace);
 }

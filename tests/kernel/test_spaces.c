@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which container threads are in, on made traces: state dumps, clone, unshare and fork, setns with and without
- * contexts, names, numbers of namespaces that are used again, cgroup namespaces. */
+/* Containers of threads, on made traces: state dumps, clone, unshare and fork, setns with and without contexts, names,
+ * reused namespace numbers, cgroup namespaces. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -114,7 +114,7 @@ static void statedump(void **state)
 {
     struct maker *m = machine();
     dump(m, 20, 60, 111, 222, 333);
-    dump(m, 21, 61, 112, 222, 333); /* another container of the same pod */
+    dump(m, 21, 61, 112, 222, 333); /* second container of the same pod */
     dump(m, 22, 62, 113, ROOT_NET, ROOT_UTS);
     dump(m, 23, 63, ROOT_PID, 224, ROOT_UTS);
     dump(m, 24, 64, ROOT_PID, ROOT_NET, 334); /* a host name of its own shuts nobody off */
@@ -150,7 +150,7 @@ static void clone(void **state)
     maker_exec(m, 0, 124, "/usr/sbin/nginx", 80, 80);
     maker_number(m, 0, 125, M_CLONE_ENTRY, 0);
     maker_fork_in(m, 0, 126, 80, 82, 82, 2, 500);
-    maker_number(m, 0, 127, M_CLONE_EXIT, 2); /* its number inside */
+    maker_number(m, 0, 127, M_CLONE_EXIT, 2); /* child's number inside */
     struct run r = run(m);
     assert_string_equal(told_of(&r, 80, 0), "pod-a 500 0 0 nginx");
     assert_int_equal(container(&r, 82, 0), container(&r, 80, 0));
@@ -164,7 +164,7 @@ static void unshare_then_fork(void **state)
     struct maker *m = machine();
     maker_switch(m, 0, 100, 0, 0, 50);
     maker_fork(m, 0, 105, 50, 79, 79, 79);
-    call(m, 107, M_UNSHARE_ENTRY, NEW_ALL, -1); /* not allowed */
+    call(m, 107, M_UNSHARE_ENTRY, NEW_ALL, -1); /* failed call */
     maker_fork(m, 0, 109, 50, 78, 78, 78);
     call(m, 110, M_UNSHARE_ENTRY, NEW_ALL, 0);
     maker_fork_in(m, 0, 120, 50, 80, 80, 1, 500);
@@ -177,7 +177,7 @@ static void unshare_then_fork(void **state)
     assert_string_equal(told_of(&r, 78, 0), "-");
     assert_string_equal(told_of(&r, 80, 0), "pod-b 500 0 0 t50");
     assert_int_equal(container(&r, 81, 0), container(&r, 80, 0));
-    assert_int_equal(container(&r, 50, 0), container(&r, 80, 0)); /* it has the pod's network */
+    assert_int_equal(container(&r, 50, 0), container(&r, 80, 0)); /* network of the pod */
     done(&r);
 }
 
@@ -190,7 +190,7 @@ static void numbers_told_later(void **state)
     set_name(m, 115, "late", 0);
     maker_dump_space(m, 0, 200, M_DUMP_NET, 1, ROOT_NET);
     maker_dump_thread(m, 0, 201, 40, 40, 1, KERNEL_DUMPED_WAITING, "nsenter");
-    maker_dump_space(m, 0, 202, M_DUMP_NET, 40, 700); /* before the one that made it */
+    maker_dump_space(m, 0, 202, M_DUMP_NET, 40, 700); /* dump before the thread that made it */
     maker_dump_space(m, 0, 203, M_DUMP_NET, 50, 700);
     maker_dump_space(m, 0, 204, M_DUMP_UTS, 50, 800);
     struct run r = run(m);
@@ -217,7 +217,7 @@ static void setns(void **state)
         int32_t pod = container(&r, 60, 0), none = KERNEL_NO_CONTAINER;
         assert_int_equal(container(&r, 50, 0), with ? pod : none);
         assert_int_equal(container(&r, 80, 0), with ? pod : none);
-        assert_int_equal(container(&r, 81, 0), pod); /* its fork tells it */
+        assert_int_equal(container(&r, 81, 0), pod); /* known by its fork */
         done(&r);
     }
 }
@@ -265,7 +265,7 @@ static void numbers_used_again_unseen(void **state)
     done(&r);
 }
 
-/* Into a pod's network and back, as network plug-ins go, with contexts alone; what was started there stays. */
+/* Checks visits to a pod's network, as network plug-ins make them, with contexts alone; threads started there stay. */
 static void visit(void **state)
 {
     struct maker *m = machine();
@@ -283,7 +283,7 @@ static void visit(void **state)
     done(&r);
 }
 
-/* It was in a container, and went where nothing tells. */
+/* Checks a thread that left its container for an unknown one. */
 static void setns_from_a_container(void **state)
 {
     struct maker *m = machine();
@@ -297,7 +297,8 @@ static void setns_from_a_container(void **state)
     done(&r);
 }
 
-/* Without clone and unshare, what a fork does not tell stays unknown: a container is not called by another's name. */
+/* Checks traces without clone and unshare: a fork's unknown parts stay unknown, and no container gets another's
+ * name. */
 static void calls_not_recorded(void **state)
 {
     struct maker *m = maker_new(2, UINT64_C(1) << M_CLONE_ENTRY | UINT64_C(1) << M_UNSHARE_ENTRY);
@@ -320,7 +321,7 @@ static void what_it_says_of_itself(void **state)
     struct maker *m = machine();
     dump(m, 20, 60, 111, 222, 333);
     maker_switch(m, 0, 100, 0, 0, 50);
-    maker_logger(m, 0, 101, "weft-container machine"); /* it is in none */
+    maker_logger(m, 0, 101, "weft-container machine"); /* thread without container */
     maker_switch(m, 0, 110, 50, 0, 60);
     set_name(m, 111, "host-name", 0);
     maker_logger(m, 0, 113, "weft-container shop/cart-0\n");
@@ -383,7 +384,8 @@ static void cgroup_statedump(void **state)
     done(&r);
 }
 
-/* What runtimes do: mounts and host name first, the cgroup namespace last; a service manager's private mounts. */
+/* Checks the order of runtimes: mounts and host name first, the cgroup namespace last; a service manager's private
+ * mounts. */
 static void cgroup_made(void **state)
 {
     struct maker *m = machine();
@@ -417,7 +419,7 @@ static void cgroup_made(void **state)
     done(&r);
 }
 
-/* Who goes into a pod's cgroup namespace alone is in the pod, whichever of the others it left. */
+/* Checks that a thread that enters a pod's cgroup namespace alone is in the pod, whichever of the others it left. */
 static void cgroup_within(void **state)
 {
     static const uint32_t pids[] = {111, ROOT_PID, 111}, networks[] = {222, 222, ROOT_NET};
@@ -433,13 +435,13 @@ static void cgroup_within(void **state)
         int32_t pod = container(&r, 60, 0);
         assert_int_not_equal(pod, KERNEL_NO_CONTAINER);
         assert_int_equal(container(&r, 50, 0), pod);
-        assert_string_equal(kind_of(&r, 80), "-"); /* not told yet where it went */
+        assert_string_equal(kind_of(&r, 80), "-"); /* destination still unknown */
         assert_int_equal(container(&r, 81, 0), pod);
         done(&r);
     }
 }
 
-/* It left a container of which nothing else told. */
+/* Checks a thread that left a container of which nothing else is recorded. */
 static void cgroup_left(void **state)
 {
     struct maker *m = machine();

@@ -62,9 +62,9 @@ static void contexts(void **state)
 {
     struct maker *m = maker_new(1, 0);
     struct kept k = {.kinds = UINT64_C(1) << KERNEL_WAKE};
-    maker_wake(m, 0, 10, M_WAKING, 9, 0); /* nothing is known of the CPU yet */
+    maker_wake(m, 0, 10, M_WAKING, 9, 0); /* unknown state of the CPU */
     maker_number(m, 0, 11, M_FUTEX_ENTRY, 1);
-    maker_wake(m, 0, 12, M_WAKING, 9, 0); /* in a thread, but in which? */
+    maker_wake(m, 0, 12, M_WAKING, 9, 0); /* unknown thread */
     maker_switch(m, 0, 20, 1, 1, 2);
     maker_wake(m, 0, 21, M_WAKING, 9, 0);
     maker_irq(m, 0, 30, true, 7, "dev");
@@ -133,7 +133,7 @@ static size_t header(uint8_t *p, int family, bool tcp, unsigned length)
     uint8_t *h = p + 1;
     p[0] = family == 4 ? 1 : 2;
     if (family == 4) {
-        h[0] = 0x46; /* one word of options: not recorded, but counted */
+        h[0] = 0x46; /* word of options: not recorded, but counted */
         put16(h + 2, length);
         put16(h + 4, 0xbeef);
         h[9] = tcp ? 6 : 17;
@@ -167,7 +167,7 @@ static void packets(void **state)
     uint8_t h[128];
     maker_switch(m, 0, 10, 1, 1, 2);
     maker_packet(m, 0, 20, true, 0, h, header(h, 4, true, 24 + 32 + 500));
-    maker_packet(m, 0, 21, true, 14 + 24 + 32 + 90000, h, header(h, 4, true, 0)); /* beyond 64 KiB */
+    maker_packet(m, 0, 21, true, 14 + 24 + 32 + 90000, h, header(h, 4, true, 0)); /* length beyond 64 KiB */
     maker_packet(m, 0, 22, false, 24 + 32 + 90000, h, header(h, 4, true, 0));
     maker_packet(m, 0, 23, false, 0, h, header(h, 4, false, 24 + 8 + 300));
     maker_packet(m, 0, 24, true, 0, h, header(h, 6, true, 32 + 600));
@@ -263,9 +263,9 @@ static void lives(void **state)
     maker_number(m, 1, 32, M_FUTEX_EXIT, 0);
     maker_number(m, 1, 33, M_UNKNOWN_ENTRY, 777);
     maker_number(m, 1, 34, M_UNKNOWN_EXIT, 777);
-    maker_number(m, 1, 35, M_UNKNOWN_EXIT, 1);    /* its entry is missing: nobody knows what it was */
+    maker_number(m, 1, 35, M_UNKNOWN_EXIT, 1);    /* exit without entry: unknown call */
     maker_exec(m, 1, 40, "/opt/other", 100, 101); /* a thread takes over its process */
-    maker_switch(m, 1, 50, 100, 1, 5000000);      /* beyond any kernel's pid_max */
+    maker_switch(m, 1, 50, 100, 1, 5000000);      /* tid beyond any kernel's pid_max */
     maker_switch(m, 1, 60, 5000000, 1, 100);
     struct run r = run(m, &k);
     assert_int_equal(k.n, 6);
@@ -313,7 +313,7 @@ static void unseen_forks(void **state)
     done(&r);
 }
 
-/* One that was seen to die is the same when the state dump still finds it. */
+/* Checks that a thread that was seen to die is the same if the state dump still finds it. */
 static void zombies(void **state)
 {
     struct maker *m = maker_new(2, 0);
@@ -357,7 +357,7 @@ static void reused_unseen(void **state)
     maker_switch(m, 0, 40, 1, 1, 50);
     maker_fork(m, 0, 50, 50, 51, 51, 51);
     maker_switch(m, 1, 60, 0, 0, 51);
-    maker_wake(m, 0, 60, M_WAKEUP_NEW, 51, 1); /* it ran in the same ns */
+    maker_wake(m, 0, 60, M_WAKEUP_NEW, 51, 1); /* run in the same ns */
     struct run r = run(m, &k);
     size_t fifties = 0, children = 0;
     for (size_t i = 0; i < r.n_threads; i++) {
@@ -411,7 +411,7 @@ static void losses(void **state)
     assert_int_equal(k.v[0].u.lost.count, 1);
     assert_int_equal(k.v[0].cpu, 0);
     assert_int_equal(k.v[1].kind, KERNEL_WAKE);
-    assert_int_equal(tid_of(&r, k.v[1].row), 4); /* the other CPU lost nothing */
+    assert_int_equal(tid_of(&r, k.v[1].row), 4); /* other CPU: no losses */
     assert_int_equal(k.v[2].kind, KERNEL_LOST);
     assert_int_equal(k.v[2].u.lost.begin, 150);
     assert_int_equal(k.v[2].u.lost.end, 200);
@@ -457,7 +457,7 @@ static void loss_in_a_handler(void **state)
     maker_irq(m, 0, 161, true, 8, "new");
     maker_wake(m, 0, 162, M_WAKING, 9, 0);
     maker_irq(m, 0, 163, false, 8, NULL);
-    maker_irq(m, 0, 164, false, 7, NULL); /* it was running after all: this end tells nothing of what is below */
+    maker_irq(m, 0, 164, false, 7, NULL); /* end that shows that it was running; lower frames stay unknown */
     maker_wake(m, 0, 165, M_WAKING, 9, 0);
     maker_number(m, 0, 166, M_FUTEX_ENTRY, 1);
     maker_wake(m, 0, 167, M_WAKING, 9, 0);

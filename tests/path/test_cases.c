@@ -127,7 +127,7 @@ static const struct expectation {
     {"net1", NULL, "A 0-1 running; Z 1-9 unknown; Z 9-11 running; A 11-12 running"},
     /* Changed on purpose (reference 2.4): an old message to a thread that was running does not hide its work. */
     {"x_running_waker_old_message", NULL, "A 0-10 running; X 10-20 running; A 20-25 running"},
-    /* The same. */
+    /* Changed on purpose, for the same reason. */
     {"x_deadend_two_vertices", NULL, "A 0-1 running; Z 1-8 unknown; Z 8-11 running; A 11-12 running"},
     {"x_deadend_after_nested", NULL,
         "A 0-4 running; X 4-8 unknown; X 8-10 running; W 10-12 running; X 12-20 running; A 20-21 running"},
@@ -279,7 +279,7 @@ static void home_beyond_the_outer_bound(void **state)
     check(&f, &source, "home beyond the outer bound", "A", false,
         "A 0-7 running; Y 7-11 running; Y 11-14 network; Y 14-16 running; X 16-18 network; X 18-20 running; "
         "A 20-22 running");
-    /* What X waits for is explained down to where X slept, and X was running before. */
+    /* X's activity is explained down to where X slept; X was running before. */
     check(&f, &source, "home beyond the outer bound", "A", true,
         "A 0-7 running; X 7-9 running; Y 9-11 running; Y 11-14 network; Y 14-16 running; X 16-18 network; X 18-20 "
         "running; A 20-22 running");
@@ -308,16 +308,16 @@ static void woken_before_it_slept(void **state)
     struct path_options options = {.begin = 0, .end = 9};
     assert_int_equal(path_walk(&source, (struct path_row){0, a}, &options, &p, &e), 0);
     assert_int_equal(p->n_gaps, 0);
-    assert_int_equal(p->n_links, 1); /* who woke it is told */
+    assert_int_equal(p->n_links, 1); /* link to the waker */
     assert_true(p->links[0].from.row == x && p->links[0].from_ts == 5 && p->links[0].to_ts == 7);
     path_free(p);
-    f.rows.v[a].intervals.v[nth].cause.ts = 6; /* in that very moment */
+    f.rows.v[a].intervals.v[nth].cause.ts = 6; /* same instant */
     check(&f, &source, "woken as it slept", "A", false,
         "A 0-6 running; A 6-7 blocked[woken before it slept]; A 7-9 running");
     fake_fini(&f);
 }
 
-/* ---- what belongs to the answer ---- */
+/* ---- contents of the answer ---- */
 
 static struct path *walk_to(const struct path_source *source, int64_t end)
 {
@@ -448,7 +448,7 @@ static void hole_beyond_the_wait(void **state)
     fake_fini(&f);
 }
 
-/* Of X's past nothing is known. Signals that reached it while it ran do not say what it did before. */
+/* Checks that signals that reached X while it ran do not explain its unknown past. */
 static void unknown_past(void **state)
 {
     (void)state;

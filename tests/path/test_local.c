@@ -129,7 +129,7 @@ static void call(void **state)
     assert_int_equal(p->n_segments, 3);
     path_free(p);
 
-    /* Every instant of a row belongs to exactly one interval although the conversion back is one nanosecond off. */
+    /* Instants of a row belong to exactly one interval although the conversion back is one nanosecond off. */
     const struct path_source *source = path_local_source(w.local);
     struct path_interval iv;
     for (int64_t t = 2999980; t < 3000020; t++) {
@@ -189,7 +189,7 @@ static void sent_by_the_boot_that_ran(void **state)
         struct graph a = {0}, boots[2] = {0};
         struct flow_store fa = {0}, fb[2] = {0};
         const struct clock_map *map = how & 1 ? &map_a : NULL;
-        int first = how & 2 ? 2 : 1, second = 3 - first; /* of the hosts */
+        int first = how & 2 ? 2 : 1, second = 3 - first; /* order of the hosts */
         int32_t client = make_row(&a, 10, "client", 0);
         uint32_t answers = make_flow(&fa, 2, 80, 1, 1000);
         make(&a, client, 2000000, GRAPH_RUNNING);
@@ -232,7 +232,7 @@ static void address_without_owner(void **state)
     (void)state;
     struct world w = {0};
     struct path *p;
-    /* Nobody owns the address (the sender's trace tells of none): whoever has the send. */
+    /* Unknown owner of the address (the sender's trace does not record it): the host that has the send. */
     make_call(&w);
     join(&w);
     w.fb.addresses.n = 0;
@@ -247,12 +247,12 @@ static void nobody_sent_it(void **state)
     (void)state;
     struct world w = {0};
     make_call(&w);
-    /* Another wait of the client, for a machine that was not traced. */
+    /* Second wait of the client, for a machine that was not traced. */
     uint32_t flow = make_flow(&w.fa, 9, 53, 1, 5000);
     struct made_interval *wait = make(&w.a, w.client, 60000000, GRAPH_NETWORK);
     make_wake(&w.fa, wait, w.client, make_receive(&w.fa, flow, 59000000, 10, w.client));
     make(&w.a, w.client, 61000000, GRAPH_RUNNING);
-    /* And one for a message of b that b's trace does not have: it lost events there. */
+    /* Wait for a message of b that b's trace does not have: it lost events there. */
     wait = make(&w.a, w.client, 70000000, GRAPH_NETWORK);
     make_wake(&w.fa, wait, w.client, make_receive(&w.fa, make_flow(&w.fa, 2, 80, 1, 1000), 69000000, 999, w.client));
     make(&w.a, w.client, 71000000, GRAPH_RUNNING);
@@ -265,8 +265,8 @@ static void nobody_sent_it(void **state)
     /* A wait that nobody was seen to end, while this host lost events. */
     make(&w.a, w.client, 76000000, GRAPH_BLOCKED);
     make(&w.a, w.client, 77000000, GRAPH_RUNNING);
-    vec_push(
-        &w.a.losses, ((struct graph_loss){.begin = 74500000, .end = 75100000, .count = 1})); /* from before it slept */
+    vec_push(&w.a.losses, ((struct graph_loss){.begin = 74500000, .end = 75100000, .count = 1})); /* loss from before it
+                                                                                              * slept */
     join(&w);
     struct path *p = walk(&w, 0, w.client, 50000000, 77000000);
     assert_int_equal(p->n_gaps, 5);
@@ -293,7 +293,7 @@ static void nobody_sent_it(void **state)
     path_free(p);
     leave(&w);
 
-    /* Each has a clock, but not related to the other's. */
+    /* Unrelated clocks. */
     w = (struct world){0};
     make_call(&w);
     join(&w);
@@ -302,8 +302,7 @@ static void nobody_sent_it(void **state)
     other_island.island = 1;
     w.hosts[1].map = &other_island;
     w.local = path_local_new(w.hosts, 2);
-    for (int recorded = 1; recorded >= 0;
-         recorded--) { /* and so nobody can tell whether its send is among what was lost */
+    for (int recorded = 1; recorded >= 0; recorded--) { /* unrelated: its send may be among the lost ones */
         for (size_t i = 0; !recorded && i < w.fb.flows.n; i++)
             w.fb.flows.v[i].sends.n = 0;
         p = walk(&w, 0, w.client, 0, 50000000);
@@ -373,7 +372,7 @@ static void untraced_peer(void **state)
     leave(&w);
 }
 
-/* Many hosts, and a peer that is none of them: hosts that never sent to the receiver are not asked at all. */
+/* Checks many hosts, and a peer that is none of them: hosts that never sent to the receiver are not queried. */
 static void many_hosts(void **state)
 {
     (void)state;
@@ -383,7 +382,8 @@ static void many_hosts(void **state)
     static struct path_local_host hosts[HOSTS];
     static char names[HOSTS][24];
     for (size_t i = 0; i < HOSTS; i++) {
-        snprintf(names[i], sizeof names[i], "host%zu", i); /* of one name they would be boots of one machine */
+        snprintf(names[i], sizeof names[i], "host%zu", i); /* different names: hosts of one name would be boots of one
+                                                            * machine */
         hosts[i] = (struct path_local_host){names[i], &graphs[i], &flows[i], &map_a};
         make_address(&flows[i], (uint8_t)(10 + i % 200));
         make_peer(&flows[i], (uint8_t)(10 + (i + 7) % 200));
@@ -402,7 +402,7 @@ static void many_hosts(void **state)
     explained = 0;
     assert_int_equal(path_walk(path_local_source(local), (struct path_row){0, reader}, &options, &p, &e), 0);
     assert_int_equal(p->n_gaps, MESSAGES);
-    /* Only the two hosts that sent to address 10 are asked, a few times. */
+    /* Queries go only to the two hosts that sent to address 10, a few times. */
     assert_in_range(explained, 1, 16);
     path_free(p);
     path_local_free(local);
@@ -483,7 +483,7 @@ static void polling(void **state)
     struct world w = {0};
     make_call(&w);
     int32_t spinner = make_row(&w.a, 11, "rank", 0), sleeper = make_row(&w.a, 12, "sleeper", 0);
-    for (int i = 0; i < 10; i++) { /* what tells the two apart: messages that came awake, and asleep */
+    for (int i = 0; i < 10; i++) { /* difference of the two: messages that came awake, and asleep */
         make_receive(&w.fa, make_flow(&w.fa, 3, 99, 1, 2000), 100000 + i, (uint64_t)i, spinner);
         make_receive(&w.fa, make_flow(&w.fa, 3, 99, 1, 3000), 100000 + i, (uint64_t)i, sleeper);
     }
@@ -494,7 +494,7 @@ static void polling(void **state)
     uint32_t ask_a = make_flow(&w.fa, 1, 2000, 2, 80), answer_a = make_flow(&w.fa, 2, 80, 1, 2000),
              answer_b = make_flow(&w.fb, 2, 80, 1, 2000);
     make_send(&w.fa, ask_a, 4000000, 10, spinner);
-    int32_t once = make_row(&w.a, 13, "once", 0); /* one message is no habit */
+    int32_t once = make_row(&w.a, 13, "once", 0); /* single message: no habit */
     make(&w.a, once, 50000000, GRAPH_RUNNING);
     make_send(&w.fa, make_flow(&w.fa, 1, 4000, 2, 80), 4000000, 10, once);
     make_receive(&w.fa, make_flow(&w.fa, 2, 80, 1, 4000), 30000000, 10, once);
@@ -503,7 +503,7 @@ static void polling(void **state)
     make_receive(&w.fa, answer_a, 30000000, 10, spinner);
     make_send(&w.fb, answer_b, on_b(29000000), 10, w.server);
     make_receive(&w.fa, answer_a, 45000000, 20, spinner);
-    /* no polling: asked elsewhere; answered before it could have slept; slept before the answer came */
+    /* no polling: request to another host; answer before it could have slept; sleep before the answer came */
     make_send(&w.fa, make_flow(&w.fa, 1, 2001, 2, 80), 46000000, 10, spinner);
     make_receive(&w.fa, answer_a, 47500000, 30, spinner);
     make_send(&w.fa, ask_a, 48000000, 20, spinner);

@@ -15,7 +15,7 @@ struct message {
 struct nap {
     int64_t begin, end;
 };
-/* What happens: who sends what to whom when; when a thread sleeps of itself, is preempted. */
+/* Plot: messages by sender, receiver and time; sleeps and preemptions of threads. */
 struct plot {
     int hosts;
     int64_t end;
@@ -62,7 +62,7 @@ static int by_begin(const void *pa, const void *pb)
     return (a->begin > b->begin) - (a->begin < b->begin);
 }
 
-/* For each send of the host: the send before it, and the last message in between. */
+/* Returns, for each send of the host, the send before it, and the last message in between. */
 static struct waits waits_of(const struct plot *p, int host)
 {
     struct waits out = {0};
@@ -129,7 +129,7 @@ static struct world *tell(const struct plot *p, bool spinning)
         make_address(&w->flows[h], (uint8_t)(h + 1));
     }
     assert_true(p->messages.n <= sizeof receives / sizeof *receives);
-    for (size_t i = 0; i < p->messages.n; i++) { /* each on a connection of its own */
+    for (size_t i = 0; i < p->messages.n; i++) { /* separate connection of each message */
         const struct message *m = &p->messages.v[i];
         uint8_t from = (uint8_t)(m->from + 1), to = (uint8_t)(m->to + 1);
         uint16_t port = (uint16_t)(1000 + i);
@@ -325,7 +325,7 @@ static void random_worlds(void **state)
     size_t waited = 0;
     for (int round = 0; round < 60; round++) {
         struct plot p = {.hosts = 2 + round % (MOST_HOSTS - 1), .end = 200 * MS};
-        int n = 40 * p.hosts; /* so many that each gets the eight that show a habit */
+        int n = 40 * p.hosts; /* number that gives each the eight messages that show a habit */
         for (int i = 0; i < n; i++) {
             int from = (int)rnd(&dice, (uint64_t)p.hosts),
                 to = (from + 1 + (int)rnd(&dice, (uint64_t)p.hosts - 1)) % p.hosts;
@@ -362,7 +362,7 @@ static void random_worlds(void **state)
     assert_true(waited > 500);
 }
 
-/* By hand, for the limits: which of rank 0's stretches are taken for waits? */
+/* Checks which of rank 0's stretches are taken for waits; written by hand, for the limits. */
 static void expect_waits(const struct plot *p, size_t n, const int64_t (*bounds)[2])
 {
     struct world *w = tell(p, true);
@@ -387,28 +387,28 @@ static void limits(void **state)
 {
     (void)state;
     struct plot p = {.hosts = 3, .end = 300 * MS};
-    for (int i = 0; i < 10; i++) /* before the first send: nothing to count from */
+    for (int i = 0; i < 10; i++) /* messages before the first send: not counted */
         say(&p, 1, 0, MS + i, 2 * MS + 10 * i);
     say(&p, 0, 1, 10 * MS, 11 * MS);
-    say(&p, 2, 0, 19 * MS, 20 * MS); /* asked of 1, told by 2 */
+    say(&p, 2, 0, 19 * MS, 20 * MS); /* request to 1, answer from 2 */
     say(&p, 0, 1, 30 * MS, 31 * MS); /* 10 ms later: soon */
     say(&p, 1, 0, 40 * MS, 50 * MS);
     say(&p, 0, 2, 60 * MS + 1, 61 * MS); /* a ns more: computed */
     say(&p, 1, 0, 70 * MS, 71 * MS);
-    say(&p, 2, 0, 70 * MS, 75 * MS); /* of two the last */
+    say(&p, 2, 0, 70 * MS, 75 * MS); /* last of two */
     say(&p, 0, 1, 76 * MS, 77 * MS);
-    say(&p, 1, 0, 76 * MS, 76 * MS + 99999); /* too short to have waited */
+    say(&p, 1, 0, 76 * MS, 76 * MS + 99999); /* wait below the minimum */
     say(&p, 0, 1, 77 * MS, 78 * MS);
     say(&p, 1, 0, 100 * MS, 110 * MS);
-    vec_push(&p.naps[0], ((struct nap){80 * MS, 90 * MS})); /* from when it last slept */
+    vec_push(&p.naps[0], ((struct nap){80 * MS, 90 * MS})); /* the wait begins after this sleep */
     say(&p, 0, 1, 111 * MS, 112 * MS);
-    say(&p, 1, 0, 120 * MS, 130 * MS); /* never sends again */
+    say(&p, 1, 0, 120 * MS, 130 * MS); /* no further send */
     static const int64_t bounds[][2] = {{10 * MS, 20 * MS}, {60 * MS + 1, 75 * MS}, {90 * MS, 110 * MS}};
     expect_waits(&p, 3, bounds);
     forget(&p);
 }
 
-/* One that sleeps for its messages, or gets few, has no such habit. */
+/* Checks threads without the habit: those that sleep for their messages, or get few. */
 static void no_habit(void **state)
 {
     (void)state;
@@ -455,7 +455,7 @@ static void woke_another(void **state)
     forget(&p);
 }
 
-/* What system calls show needs no assuming, and no habit: it is a wait, and nothing of it is assumed. */
+/* Checks waits shown by system calls: they need no habit, and nothing of them is assumed. */
 static void shown(void **state)
 {
     (void)state;
@@ -464,9 +464,9 @@ static void shown(void **state)
     say(&p, 1, 0, 29 * MS, 30 * MS);
     say(&p, 0, 1, 40 * MS, 40 * MS + 100 * US);
     say(&p, 1, 0, 49 * MS, 50 * MS);            /* awake, but it did not ask */
-    say(&p, 0, 1, 61 * MS, 61 * MS + 100 * US); /* in the midst of asking */
+    say(&p, 0, 1, 61 * MS, 61 * MS + 100 * US); /* message in the midst of a query */
     say(&p, 1, 0, 69 * MS, 70 * MS);
-    say(&p, 1, 0, 79 * MS, 80 * MS); /* after asking in vain while asleep */
+    say(&p, 1, 0, 79 * MS, 80 * MS); /* message after a vain query, while asleep */
     vec_push(&p.naps[0], ((struct nap){75 * MS, 80 * MS - 50 * US}));
     struct world *w = tell(&p, true);
     static const struct flow_ask asks[] = {{12 * MS, 30 * MS - 5 * US, 30 * MS + 5 * US},

@@ -23,12 +23,12 @@ static uint32_t rnd(uint32_t n)
 
 /* ---- worlds ---- */
 
-/* What a thread does until `until`; after that, if something woke it, `cause` is what. */
+/* State of a thread until `until`; after that, `cause` is what woke it, if anything did. */
 struct actor {
     uint8_t state;
     int64_t since, until; /* INT64_MAX: until somebody wakes it, or a message comes */
     int32_t asked_by;     /* the last that woke it, or sent what it took; -1: it was answered */
-    bool asked;           /* it has sent since it slept, and waits for an answer next */
+    bool asked;           /* has sent since it slept, and waits for an answer next */
     struct {
         int64_t due;
         struct path_cause cause;
@@ -37,9 +37,9 @@ struct actor {
 };
 struct world {
     struct fake f;
-    int64_t end, grain;         /* of the clocks */
-    int64_t skew[MOST_THREADS]; /* of each thread's host */
-    uint32_t holds;             /* of 10 sends, this many are followed by being held up */
+    int64_t end, grain;         /* end and grain of the clocks */
+    int64_t skew[MOST_THREADS]; /* skew of each thread's host */
+    uint32_t holds;             /* number of 10 sends after which the sender is delayed */
     bool queues;                /* messages may be sent later than they were written */
     struct actor actors[MOST_THREADS];
     int32_t n, hosts;
@@ -98,7 +98,7 @@ static void signal_somebody(struct world *w, int32_t row, int64_t t)
             a->asked_by = row;
         }
     } else if (w->actors[to].n_mail < sizeof w->actors[to].mail / sizeof *w->actors[to].mail) {
-        /* Some bytes wait in the queue of the socket, and leave when their writer may be asleep. */
+        /* Bytes in the queue of the socket may leave when their writer is asleep. */
         uint32_t takes = 3 + rnd(rnd(5) ? 20 : 300), queued = w->queues && rnd(3) == 0 ? rnd(takes) : 0;
         w->actors[to].mail[w->actors[to].n_mail].due = t + takes;
         w->actors[to].mail[w->actors[to].n_mail++].cause = (struct path_cause){
@@ -164,7 +164,7 @@ static void make_world(struct world *w, uint64_t number, int64_t length)
             struct actor *a = &w->actors[i];
             if (a->state == GRAPH_NETWORK && sleeps(a))
                 take_mail(w, i, t);
-            else if (a->state == GRAPH_BLOCKED && sleeps(a) && rnd(1000) == 0) { /* nobody was seen to wake it */
+            else if (a->state == GRAPH_BLOCKED && sleeps(a) && rnd(1000) == 0) { /* unknown waker */
                 change(w, i, t, GRAPH_RUNNING, NULL);
                 a->until = t + 1 + rnd(9);
             } else if (a->until <= t)

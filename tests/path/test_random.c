@@ -127,7 +127,7 @@ struct plain {
 struct oracle {
     const struct fake *f;
     bool early_return;
-    int64_t ends[MAX_ROWS + 1][TIME]; /* of explanations, by row and interval; 0: not known yet */
+    int64_t ends[MAX_ROWS + 1][TIME]; /* ends of explanations, by row and interval; 0: unknown */
     struct {
         int32_t row;
         size_t i;
@@ -182,9 +182,9 @@ static void explanation(struct oracle *o, struct plain *p, int32_t row, size_t i
     o->depth--;
 }
 
-/* Where the explanation of the wait ends: at the latest signal that its row sent in the stretch of running before it
- * and that the explanation leads over, when nothing from there to the wait is unexplained; else where the wait
- * began. */
+/* Returns the end of the wait's explanation. This is the latest signal that its row sent in the stretch of running
+ * before it and that the explanation leads over, if everything from there to the wait is explained; else the wait's
+ * begin. */
 static int64_t end_of(struct oracle *o, int32_t row, size_t i)
 {
     const struct fake_interval *wait = &o->f->rows.v[row].intervals.v[i], *before;
@@ -246,7 +246,7 @@ static void chain(
     }
 }
 
-/* What a disagreement is about, to be followed by hand. */
+/* Prints the graph of a disagreement. */
 static void print_graph(const struct fake *f)
 {
     for (int32_t r = 0; r < (int32_t)f->rows.n; r++) {
@@ -522,8 +522,8 @@ static void vain_search(void **state)
     fake_fini(&f);
 }
 
-/* While A waits, X gets many messages that A sent before the long stretch in which it ran into its wait: none leads
- * home, and the stretch is not walked for each of them. */
+/* Checks vain messages: while A waits, X gets many messages that A sent before the long stretch in which it ran into
+ * its wait. None leads home, and the stretch is not walked for each of them. */
 static void vain_messages(void **state)
 {
     (void)state;

@@ -129,8 +129,8 @@ static void many_threads(void **state)
     close_trace(&j);
 }
 
-/* Every thread of a trace, over its whole life: covered (also asserted inside), the same twice, and with links that do
- * not run backward. */
+/* Checks every thread of a trace, over its whole life: covered (also asserted inside), the same twice, and without
+ * links that run backward. */
 static void any_thread(const char *name)
 {
     struct joined j = open_trace(name);
@@ -220,7 +220,7 @@ static void many_threads_taken_apart(void **state)
     taken_apart("traces-public/single-host/many-threads", 60);
 }
 
-/* One source serves several threads at once. */
+/* Walks with a source shared by several threads. */
 static void *walk_all(void *arg)
 {
     const struct joined *j = arg;

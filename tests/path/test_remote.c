@@ -25,7 +25,7 @@
 
 static char store[] = "/tmp/weft-remote-XXXXXX";
 
-/* All hosts in one place, and what is known of them elsewhere. */
+/* Hosts in one place, and their remote copies. */
 struct world {
     struct experiment *experiment;
     const struct index_host *hosts;
@@ -38,7 +38,7 @@ struct world {
         size_t n;
         uint32_t *sent;
         size_t n_sent;
-    } * routes; /* by host */
+    } * routes; /* routes by host */
     uint64_t dice;
 };
 
@@ -135,7 +135,7 @@ static uint64_t roll(struct world *w, uint64_t sides)
 
 struct node {
     const struct world *world;
-    int32_t *hosts; /* by number in the request */
+    int32_t *hosts; /* hosts by number in the request */
 };
 
 static uint64_t id_of(void *arg, int32_t host, int32_t row)
@@ -181,7 +181,7 @@ static void serve(const struct world *w, const struct text *question, uint64_t s
     arena_fini(&a);
 }
 
-/* ---- who asks ---- */
+/* ---- client ---- */
 
 struct cost {
     size_t rounds, messages, bytes, windows;
@@ -243,8 +243,8 @@ static char *shown(const struct path *p, const struct path_source *source)
     return s;
 }
 
-/* Within one wait of the row that is asked for, each change of host may take a round; all such waits are asked for at
- * once. Besides, rounds for what is looked at and turns out not to be part of the path. */
+/* Returns the maximum of rounds. Within one wait of the requested row, each change of host may take a round; all such
+ * waits are queried at once. Further rounds go to candidates that turn out not to be part of the path. */
 static size_t most_rounds(const struct path *p)
 {
     size_t most = 0, changes = 0;
@@ -303,7 +303,7 @@ static void check(struct world *w, struct path_row row, const struct path_option
     path_known_free(k);
 }
 
-/* Both say the same from there on. */
+/* Checks that both agree from there on. */
 static void same_from(const struct world *w, const struct path *a, const struct path *b, int64_t from)
 {
     size_t i = a->n_segments, j = b->n_segments;
@@ -319,7 +319,7 @@ static void same_from(const struct world *w, const struct path *a, const struct 
     }
 }
 
-/* Some of the questions have no answer. */
+/* Checks a source that leaves some queries without an answer. */
 static bool check_lost(struct world *w, struct path_row row, const struct path_options *o)
 {
     struct path *p;
@@ -335,7 +335,7 @@ static bool check_lost(struct world *w, struct path_row row, const struct path_o
     while ((progress = path_query_run(q, UINT64_MAX, &e)) == PATH_AWAITS)
         assert_true(ask_nodes(w, k, 1, UINT64_MAX, 4, &cost));
     bool missing = false;
-    if (progress == PATH_DONE) { /* else it is not known whether there is such a thread */
+    if (progress == PATH_DONE) { /* existence of the thread is unknown otherwise */
         struct path *far = path_query_answer(q);
         int64_t from = far->begin;
         for (size_t i = 0; i < far->n_gaps; i++)
@@ -351,7 +351,7 @@ static bool check_lost(struct world *w, struct path_row row, const struct path_o
     return missing;
 }
 
-/* Every thread over its life, and over a random part of it. */
+/* Checks every thread over its life, and over a random part of it. */
 static void check_world(const char *name, bool in_data, size_t per_node)
 {
     struct world w = open_world(name, in_data);

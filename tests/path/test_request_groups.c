@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which requests are alike, what their figures are, and what grew in the slow ones: of a server whose times are stated
- * here. Expected values are the definition of docs/concepts.md, by hand. */
+/* Groups of similar requests, their figures, and growth in the slow ones, for a server with given times. Expected
+ * values follow from the definition of docs/concepts.md, by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 enum { US = 1000, WAKE_US = 10, SPACE_US = 500, MOST_PIECES = 4 };
 
-/* What a request took, in µs: its thread's own time in a state, or a worker's that it waited for. */
+/* Time of a request, in µs: its thread's own time in a state, or that of a worker it waited for. */
 struct piece {
     int32_t worker; /* row; 0: the server's own */
     uint8_t state;
@@ -66,7 +66,7 @@ static void work(struct world *w, int32_t by, const struct piece *p)
         .kind = GRAPH_CAUSE_WAKEUP, .row = p->worker, .ts = until};
 }
 
-/* One after the other: comes, wakes the thread, which works, replies, and waits. */
+/* Serves requests one after the other: each arrives, wakes the thread, which works, replies, and waits. */
 static void serve_by(struct world *w, int32_t by, const struct piece *pieces)
 {
     int64_t at = now(w, w->server);
@@ -139,7 +139,7 @@ static void expect_sum(
         fail_msg("%s %s: %lld in all", comm, graph_state_name(state), (long long)s->total);
 }
 
-/* ---- who is alike ---- */
+/* ---- similarity ---- */
 
 static void by_what_they_wait_for(void **state)
 {
@@ -188,7 +188,7 @@ static void noise(void **state)
     end(&w);
 }
 
-/* How long messages are under way is no matter of likeness, nor is who had the CPU. */
+/* Checks that delays of messages, and of the CPU, do not affect similarity. */
 static void held_up(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void held_up(void **state)
     end(&w);
 }
 
-/* What grew is told by who had the time, largest first, and small things are left out. */
+/* Checks growth by holder of the time, largest first; small parts are left out. */
 static void what_grew(void **state)
 {
     (void)state;
@@ -232,7 +232,7 @@ static void what_grew(void **state)
     end(&w);
 }
 
-/* All parts, also what is small and what only fast ones have; they sum to the whole paths. */
+/* Checks all parts, also small ones and those of fast ones only; they sum to the whole paths. */
 static void sums(void **state)
 {
     (void)state;
@@ -317,7 +317,7 @@ static void servers_apart(void **state)
 
 /* ---- a sample ---- */
 
-/* Beyond the slowest hundred each that is looked at stands for its neighbours by rank. */
+/* Checks sampling: beyond the slowest hundred, each examined request stands for its neighbours by rank. */
 static void sampled(void **state)
 {
     (void)state;
@@ -334,7 +334,7 @@ static void sampled(void **state)
     assert_int_equal(g->max, (1000 + N - 1 + WAKE_US) * US);
     assert_int_equal(g->p99, (1000 + N * 99 / 100 - 1 + WAKE_US) * US);
     assert_true(llabs(g->p50 - (1000 + N / 2 - 1 + WAKE_US) * US) <= 2 * US);
-    /* Each counts for those that it stands for: of two the slower or the faster, half of the time. */
+    /* Weight of each: those that it stands for: of two the slower or the faster, half of the time. */
     int64_t all = N * (1000 + WAKE_US) + (int64_t)N * (N - 1) / 2;
     assert_true(llabs(g->whole.total - all * US) <= N * US);
     assert_int_equal(g->sums[0].total + g->sums[1].total, g->whole.total);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is a request, whose, and which are alike; of stores made up here (made_stores.c). */
+/* Requests, their owners and their groups, from stores made up here (made_stores.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct world {
     struct requests *found;
     struct requests_lacking lacking;
     uint32_t in, out; /* flows of the server */
-    uint64_t seq[2];  /* so far, of what came and what went */
+    uint64_t seq[2];  /* sequence so far, of received and sent bytes */
     int32_t client, server, worker;
 };
 
@@ -121,7 +121,7 @@ static void kept_alive(void **state)
     begin(&w);
     come(&w, 100, 7);
     go(&w, 300, 20);
-    come(&w, 1000, 3), come(&w, 1010, 4); /* in two packets, replied to in three */
+    come(&w, 1000, 3), come(&w, 1010, 4); /* request in two packets, reply in three */
     go(&w, 1100, 5), go(&w, 1500, 5), go(&w, 1900, 5);
     come(&w, 5000, 1);
     find(&w);
@@ -178,7 +178,7 @@ static void overtaken(void **state)
         come(&w, 100, 10)->seq_end = 5020; /* the second ten bytes come first */
         come(&w, 120, 10)->seq_end = 5010;
         go(&w, 300, 40);
-        come(&w, 500, 10)->seq_end = 5010; /* and again */
+        come(&w, 500, 10)->seq_end = 5010; /* repetition */
         find(&w);
         expect_count(&w, 1);
         expect(&w, 0, 100, 300, 20, 40);
@@ -216,7 +216,7 @@ static void greeted(void **state)
     end(&w);
 }
 
-/* What comes goes on, whatever is replied meanwhile: a transfer with replies in between is one exchange. */
+/* Checks a transfer with replies in between: it is one exchange, and continues whatever is replied meanwhile. */
 static void transfer(void **state)
 {
     (void)state;
@@ -247,7 +247,7 @@ static void lost_events(void **state)
     w.seq[1] += 20; /* a reply that was not recorded, but the client had it */
     come(&w, 1000, 8);
     go(&w, 1100, 20);
-    w.seq[0] += 9; /* what comes next was not */
+    w.seq[0] += 9; /* bytes not recorded */
     go(&w, 2000, 20);
     come(&w, 3000, 5);
     go(&w, 3500, 6);
@@ -259,8 +259,8 @@ static void lost_events(void **state)
     end(&w);
 }
 
-/* What the server acknowledges came, whether it was seen or not. Where bytes that went are missing, too, they may have
- * been the reply to what was seen, and this is the reply to what was not. */
+/* Checks lost ends: requests acknowledged by the server arrived, whether recorded or not. If sent bytes are missing,
+ * too, they may have been the reply to the recorded request, and this is the reply to the lost one. */
 static void lost_tail(void **state)
 {
     (void)state;
@@ -386,10 +386,10 @@ static void passed_on(void **state)
     end(&w);
 }
 
-/* ---- which end is the server ---- */
+/* ---- server side of a connection ---- */
 
-/* Where nobody was recorded connecting, by ports; both hosts see a connection whose server is not known, which counts
- * once. */
+/* Checks connections without a recorded start: sides by ports. Both hosts see a connection whose server is unknown,
+ * which counts once. */
 static void sides(void **state)
 {
     (void)state;
@@ -454,7 +454,7 @@ static void shared(void **state)
     end(&w);
 }
 
-/* ---- whose request ---- */
+/* ---- owner of a request ---- */
 
 static void as_the_client_saw_it(void **state)
 {
@@ -497,7 +497,7 @@ static void strangers(void **state)
     end(&w);
 }
 
-/* Both ends on one host: each packet goes out and comes in. */
+/* Checks a connection within one host: each packet is sent and received there. */
 static void local(void **state)
 {
     (void)state;
@@ -521,7 +521,7 @@ static void local(void **state)
     end(&w);
 }
 
-/* ---- what is asked ---- */
+/* ---- selection ---- */
 
 static void chosen(void **state)
 {

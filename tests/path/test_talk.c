@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which hosts are the ends of a flow, of what hosts told of it. */
+/* Ends of a flow, derived from hosts' reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -78,7 +78,7 @@ static void both_ends(void **state)
     end(&w);
 }
 
-/* Nothing arrived, or nothing was seen to leave: an address that is one host's tells which. */
+/* Checks flows without receive or without send: an address of only one host identifies it. */
 static void one_end(void **state)
 {
     (void)state;
@@ -129,7 +129,7 @@ static void same_addresses(void **state)
     end(&w);
 }
 
-/* Of two hosts that sent on a flow that a third got, the one that sent more. */
+/* Checks two senders on a flow that a third host received: the one that sent more. */
 static void two_senders(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where hosts are best kept: small worlds, in which all ways to place the hosts are tried. */
+/* Advice for placing hosts: small worlds, in which all placements are tried. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static void make_world(struct world *w)
     w->is = (struct advice_world){w->nodes, NODES, w->hosts, HOSTS, w->talk, n, limit, 1 + roll(3)};
 }
 
-/* May hosts be so, seen from how they were? Room is for what comes. */
+/* Returns whether the placement is allowed, from the current one. Room is needed only for arriving hosts. */
 static bool is_allowed(const struct world *w, const int32_t *node_of)
 {
     for (int32_t n = 0; n < NODES; n++) {

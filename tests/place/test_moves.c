@@ -66,8 +66,8 @@ enum lie {
 struct giving {
     enum lie lie;
     const char *path;
-    unsigned pieces;    /* that were asked for */
-    int64_t begin, end; /* of the time that it says to give; the same: all */
+    unsigned pieces;    /* number of requested pieces */
+    int64_t begin, end; /* time range of the excerpt; equal: everything */
 };
 
 static uint8_t byte_at(uint64_t file, uint64_t at)
@@ -152,7 +152,7 @@ static size_t entries(const char *dir, bool hidden)
     return n;
 }
 
-/* How it ends. */
+/* Takes a part; returns the final state. */
 static int take_part(const struct place_inbox *v, struct move_trace what, char why[256])
 {
     struct place_receiver_options o = {hub, "weft", v, ignore, NULL};
@@ -230,7 +230,7 @@ static void a_trace_arrives_whole(void **state)
     assert_true(place_inbox_has(v, trace));
     unsigned before = g.pieces;
     assert_int_equal(take(v, why), PLACE_MOVE_OPENING);
-    assert_int_equal(g.pieces, before); /* it is there */
+    assert_int_equal(g.pieces, before); /* already present */
     assert_false(place_inbox_put_aside(v, (struct move_trace){trace.key, trace.hash + 1, MOVE_ALL}));
     assert_true(place_inbox_put_aside(v, trace));
     assert_false(place_inbox_put_aside(v, trace));
@@ -238,7 +238,7 @@ static void a_trace_arrives_whole(void **state)
     args = (struct cluster_trace_args){0};
     place_inbox_list(v, &a, &args);
     assert_int_equal(args.n, 0);
-    assert_int_equal(entries(dir, true), 1); /* its files are still there */
+    assert_int_equal(entries(dir, true), 1); /* files still present */
     free(bytes);
     vec_free(&args);
     arena_fini(&a);
@@ -253,7 +253,7 @@ static void what_was_begun_is_gone_on_with(void **state)
     struct giving g = {BAD_WHOLE, "kernel/metadata", 0};
     struct bus_service *s = serve(&g);
     (void)state;
-    assert_int_equal(take(v, why), PLACE_MOVE_FAILED); /* all has come, twice, and its sum is wrong */
+    assert_int_equal(take(v, why), PLACE_MOVE_FAILED); /* complete, twice, with a wrong sum */
     assert_non_null(strstr(why, "is not what node sender has"));
     assert_int_equal(entries(dir, false), 0);
     assert_int_equal(entries(dir, true), 1);
@@ -284,14 +284,14 @@ static void lies_are_refused(void **state)
         bus_stop(s);
     }
     place_inbox_close(v);
-    assert_int_equal(entries(top, true), 0); /* nothing beside the directory */
+    assert_int_equal(entries(top, true), 0); /* directory only */
 }
 
 static void a_file_in_the_way_of_a_directory_is_refused(void **state)
 {
     char dir[4096], why[256];
     struct place_inbox *v = open_at("way", 0, dir);
-    struct giving g = {BAD_PATH, "kernel", 0}; /* and kernel/stream */
+    struct giving g = {BAD_PATH, "kernel", 0}; /* path with kernel/stream */
     struct bus_service *s = serve(&g);
     (void)state;
     assert_int_equal(take(v, why), PLACE_MOVE_FAILED);
@@ -330,21 +330,22 @@ static void an_excerpt_and_all_of_it(void **state)
     wider.end = g.end = 3000;
     assert_int_equal(take_part(v, wider, why), PLACE_MOVE_OPENING);
     assert_true(place_inbox_has(v, wider));
-    assert_int_equal(entries(dir, false), 1); /* one of each host */
-    assert_int_equal(entries(dir, true), 1);  /* the other is put aside */
+    assert_int_equal(entries(dir, false), 1); /* single directory of each host */
+    assert_int_equal(entries(dir, true), 1);  /* second one put aside */
     g.begin = g.end = 0;
-    assert_int_equal(take(v, why), PLACE_MOVE_OPENING); /* all of it takes the place of the excerpt, */
+    assert_int_equal(take(v, why), PLACE_MOVE_OPENING); /* complete trace that replaces the excerpt */
     assert_true(place_inbox_has_all(v, trace.key));
     g.begin = 1000;
     g.end = 2000;
-    assert_int_equal(take_part(v, excerpt, why), PLACE_MOVE_FAILED); /* never the other way */
+    assert_int_equal(take_part(v, excerpt, why), PLACE_MOVE_FAILED); /* excerpt that does not replace the complete
+                                                                      * trace */
     assert_non_null(strstr(why, "has all of that trace"));
     assert_true(place_inbox_has(v, trace));
     bus_stop(s);
     place_inbox_close(v);
 }
 
-/* What was begun of all of a trace is not lost when an excerpt of it is asked for. */
+/* Checks that the begun part of a whole trace is kept when an excerpt of it is requested. */
 static void an_excerpt_leaves_what_is_on_its_way(void **state)
 {
     char dir[4096], why[256];
@@ -376,7 +377,7 @@ static void more_than_was_asked_for_is_refused(void **state)
     place_inbox_close(v);
 }
 
-/* Every message cut off anywhere, and with any byte another one. */
+/* Checks every message cut anywhere, and with any byte changed. */
 static void damaged_messages(void **state)
 {
     struct text t = {.fd = -1};

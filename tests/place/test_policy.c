@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When a move that is advised is made by itself: nodes and times are made up, and what must come of them is stated. */
+/* Automatic moves: nodes and times are made up, and the expected decisions stated. */
 #include <string.h>
 
 #include "../base/test.h"
@@ -31,7 +31,7 @@ static struct scene begin(int32_t from, int32_t to)
     return s;
 }
 
-/* What is chosen `seconds` later; -1: nothing. */
+/* Returns the decision `seconds` later; -1: none. */
 static int look(struct scene *s, int seconds)
 {
     struct policy_choice choice;
@@ -51,7 +51,7 @@ static void both_nodes_have_been_idle_for_as_long_as_was_asked(void **state)
     assert_int_equal(look(&s, 0), -1);
     assert_int_equal(look(&s, 59), -1);
     assert_int_equal(look(&s, 1), 0);
-    s.nodes[B].load.load_percent = 101; /* of two CPUs: 50 % is 100 */
+    s.nodes[B].load.load_percent = 101; /* load of two CPUs: 50 % is 100 */
     assert_int_equal(look(&s, 10), -1);
     s.nodes[B].load.load_percent = 100;
     assert_int_equal(look(&s, 50), -1);
@@ -64,7 +64,7 @@ static void questions_are_counted_by_time(void **state)
 {
     struct scene s = begin(A, B);
     (void)state;
-    s.nodes[A].load.questions = 1000000; /* since it was started: that tells nothing */
+    s.nodes[A].load.questions = 1000000; /* total since the start: irrelevant */
     assert_int_equal(look(&s, 0), -1);
     s.nodes[A].load.questions += 120; /* two a second */
     assert_int_equal(look(&s, 60), 0);
@@ -104,7 +104,7 @@ static void one_at_a_time_in_the_whole_cluster(void **state)
     s.nodes[D].load.taking = false;
     assert_int_equal(look(&s, 0), 0);
     s.nodes[D].load.taking = true;
-    s.is.n_nodes = D; /* it is gone, for good */
+    s.is.n_nodes = D; /* permanent loss */
     assert_int_equal(look(&s, 1), 0);
     place_policy_free(s.policy);
 }

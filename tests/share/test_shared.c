@@ -139,7 +139,7 @@ static void entries_are_checked(void **state)
     assert_int_equal(read_entry("../b", "../b"), ERR_FORMAT);
 }
 
-/* ---- which node has which ---- */
+/* ---- owner nodes ---- */
 
 static size_t owner(const char *path, const char *const *nodes, size_t n)
 {

@@ -27,7 +27,7 @@ struct told {
     struct path_segment segments[MOST];
     struct path_total totals[MOST];
     struct path_gap gaps[MOST];
-    const struct piece *pieces[MOST]; /* by row: who it is */
+    const struct piece *pieces[MOST]; /* pieces by row */
     const char *hosts[MOST];
     size_t n_rows, n_hosts;
 };
@@ -143,7 +143,7 @@ static void what_is_not_known(void **state)
         {"n", 1, "a", GRAPH_BLOCKED, 70, NULL, NULL, 1 + PATH_OFFLINE_NODE, "db (10.0.0.3)"});
     EXPECT("100.0 ms: 70 % not known: events were lost · 30 % 1 a computed 30.00 ms", {"n", 1, "a", GRAPH_RUNNING, 30},
         {"n", 1, "a", GRAPH_UNKNOWN, 70, NULL, NULL, 1 + PATH_LOST_EVENTS});
-    /* It ran: that is known. */
+    /* Running time, which is known. */
     EXPECT("100.0 ms: 100 % 1 a computed 100.0 ms",
         {"n", 1, "a", GRAPH_RUNNING, 100, NULL, NULL, 1 + PATH_OFFLINE_NODE, "db"});
 }
@@ -155,7 +155,8 @@ static const char *name_of(int i)
     return names[i % 64];
 }
 
-/* Of twenty machines none did much: it is told what was done. Of many threads of one name none is named. */
+/* Checks twenty machines none of which did much: the sentence names the activity. Of many threads of one name none is
+ * named. */
 static void many(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the answer looks like: JSON, CSV, terminal, SVG. WEFT_TEST_KEEP=DIR keeps the pictures to look at. */
+/* Formats of the answer: JSON, CSV, terminal, SVG. WEFT_TEST_KEEP=DIR keeps the pictures. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -308,7 +308,7 @@ static void csv(void **state)
     fake_fini(&f);
 }
 
-/* One wait that is assumed and one that is not, for messages of the same host: every output tells them apart. */
+/* Checks an assumed wait and another one for messages of the same host: every output distinguishes them. */
 static void assumed(void **state)
 {
     (void)state;
@@ -333,7 +333,7 @@ static void assumed(void **state)
     show_json(p, &source, "local", &out);
     json_t *j = json_loads(text_cstr(&t), 0, NULL);
     static const char *const lists[] = {"segments", "links", "totals"};
-    static const size_t which[] = {2, 0, 3}; /* of the totals the shortest */
+    static const size_t which[] = {2, 0, 3}; /* shortest of the totals */
     for (int k = 0; k < 3; k++) {
         json_t *list = json_object_get(j, lists[k]);
         for (size_t i = 0; i < json_array_size(list); i++)

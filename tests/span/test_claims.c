@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What is claimed where nothing is: in at most 1 of 20 runs, whatever the durations' distribution, and of jobs that
- * depend on the one before. And what is there is found. WEFT_CLAIM_RUNS: so many runs of each (else some dozens). */
+/* False and true claims: at most 1 of 20 runs claims something where nothing is, whatever the durations' distribution,
+ * and with jobs that depend on the one before. Planted effects are found. WEFT_CLAIM_RUNS: number of runs of each (else
+ * some dozens). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,7 @@ static void put_number(uint8_t *id, size_t bytes, uint64_t number)
         id[bytes - 1 - i] = (uint8_t)(number >> 8 * i);
 }
 
-/* One a minute, or as soon as the one before has ended. */
+/* Makes jobs, one a minute, or as soon as the one before has ended. */
 static struct spans *make(const struct jobs *j)
 {
     static const struct span_origin origin = {
@@ -118,14 +119,14 @@ static int runs_of(int usual)
     return given ? atoi(given) : usual;
 }
 
-/* As many as happen in 1 of 20 runs, and three standard deviations more. */
+/* Checks the number of claims: those of 1 of 20 runs, and three standard deviations more. */
 static void check_rate(const char *what, const char *of, size_t n, int claimed, int runs)
 {
     print_message("%s, %s, %zu jobs: claimed in %d of %d\n", what, of, n, claimed, runs);
     assert_true(claimed <= 0.05 * runs + 3 * sqrt(runs * 0.05 * 0.95));
 }
 
-/* ---- nothing is there ---- */
+/* ---- no effect ---- */
 
 static void test_outliers_of_nothing(void **state)
 {
@@ -201,7 +202,7 @@ static void test_sites_of_nothing(void **state)
 
 /* ---- something is there ---- */
 
-/* One site of two takes `times` as long in a stage, or in all. */
+/* Checks a site of two that takes `times` as long in a stage, or in all. */
 static void test_slow_site(void **state)
 {
     uint64_t seed = test_seed(53);
@@ -239,7 +240,7 @@ static void test_outliers_are_found(void **state)
         draw_jobs(&j, 150, lognormal, &seed);
         for (size_t i = 0; i < j.n; i++)
             for (size_t k = 0; k < STAGES; k++)
-                j.s[i][k] = 60 * pow(j.s[i][k] / 60, 0.25); /* within a factor of 1.3 */
+                j.s[i][k] = 60 * pow(j.s[i][k] / 60, 0.25); /* range within a factor of 1.3 */
         j.s[20][2] *= 30;
         j.s[90][2] *= 40;
         j.s[70][1] /= 100;

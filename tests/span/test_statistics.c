@@ -78,7 +78,7 @@ static void test_centre(void **state)
 
 /* ---- tails ---- */
 
-/* As printed at the back of textbooks: the two-sided 5 % and 1 % points of Student's t. */
+/* Checks values as printed in textbooks: the two-sided 5 % and 1 % points of Student's t. */
 static void test_tails(void **state)
 {
     static const struct {
@@ -103,7 +103,7 @@ static void test_over(void **state)
     assert_near(stat_over(0, 4, 4, 8), 1, 0);
     assert_near(stat_over(5, 4, 4, 8), 0, 0);
     assert_near(stat_over(1, 1000, 5000, 10000), 1, 1e-12);
-    /* All subsets of ten things, three of them marked, four drawn. */
+    /* Subsets of ten items, three of them marked, four drawn. */
     double seen[5] = {0}, all = 0;
     for (unsigned set = 0; set < 1024; set++)
         if (__builtin_popcount(set) == 4) {
@@ -134,7 +134,7 @@ static void test_published_ranks(void **state)
     assert_near(stat_hodges_lehmann(term, 10, weeks, 5).shift, -0.305, 1e-9);
 }
 
-/* Of the 252 ways to deal 5 and 5 ranks, 4 have a U of 2 or less: the table's 5 % point. */
+/* Checks the exact test: of the 252 ways to deal 5 and 5 ranks, 4 have a U of 2 or less: the table's 5 % point. */
 static void test_exact_ranks(void **state)
 {
     const double low[] = {1, 2, 3, 4, 7}, high[] = {5, 6, 8, 9, 10}, least[] = {1, 2, 3}, most[] = {4, 5, 6};
@@ -153,7 +153,7 @@ static double count_u(const double *a, size_t n, const double *b, size_t m)
     return u;
 }
 
-/* By the definition: all ways to name m of the n + m numbers. */
+/* Computes by the definition: all ways to name m of the n + m numbers. */
 static double deal_all(const double *v, size_t all, size_t m, double seen)
 {
     double low = 0, high = 0, total = 0;
@@ -189,7 +189,7 @@ static void test_ranks_by_definition(void **state)
     }
 }
 
-/* Just above the size that is counted exactly, the normal tail says nearly what counting would. */
+/* Checks that, just above the size of exact counting, the normal tail is close to the count. */
 static void test_normal_ranks(void **state)
 {
     double a[26], b[25];
@@ -227,7 +227,7 @@ static void test_shift_by_definition(void **state)
     }
 }
 
-/* In 95 of 100 cases the intervals hold the shift that there is. */
+/* Checks that intervals contain the true shift in 95 of 100 cases. */
 static void test_intervals_hold(void **state)
 {
     uint64_t seed = test_seed(17);
@@ -278,8 +278,8 @@ static void test_bootstrap_by_definition(void **state)
 
 /* ---- outliers ---- */
 
-/* Of numbers whose tail is Pareto's the gaps are exponential with one mean (Rényi 1953), so that p of the largest
- * number, which counts half, is uniform. */
+/* Checks gaps: for numbers with a Pareto tail, they are exponential with one mean (Rényi 1953), so that p of the
+ * largest number, which counts half, is uniform. */
 static void test_gaps(void **state)
 {
     enum { N = 400, ROUNDS = 2000 };
@@ -363,7 +363,7 @@ static void test_changes(void **state)
     assert_int_equal(stat_changes(v, 0, 8, 0.05, found, 8), 0);
 }
 
-/* ---- many questions ---- */
+/* ---- multiple tests ---- */
 
 /* The worked example of Benjamini & Hochberg 1995: of 15 p-values they claim four at 0.05, Bonferroni three. */
 static void test_many(void **state)
@@ -427,7 +427,8 @@ static void test_ruspini(void **state)
     free(d);
 }
 
-/* No choice of two members has a smaller sum of distances than what swapping found; few points, so all can be asked. */
+/* Checks that no choice of two members has a smaller sum of distances than the one found by swapping; few points, so
+ * all can be tried. */
 static void test_medoids_are_best(void **state)
 {
     uint64_t seed = test_seed(31);

@@ -28,7 +28,7 @@ static size_t random_cuts(const struct cut_trace *t, int64_t *at)
     return n;
 }
 
-/* What is carried over the last cut does not depend on the cuts before. */
+/* Checks that state carried over the last cut does not depend on earlier cuts. */
 static void same_carry(const struct cut_trace *t, const struct cut_chunks *many, int64_t at)
 {
     struct cut_chunks two;
@@ -192,7 +192,7 @@ static void made(void **state)
     }
 }
 
-/* Which program a process runs is known from the chunks before. */
+/* Checks that a process's program is known from earlier chunks. */
 static void executed(void **state)
 {
     struct made m;
@@ -317,7 +317,7 @@ static void not_recorded(void **state)
     remove_made(&m);
 }
 
-/* What was not in it is as it was; of a level that has calls before and after, what it did meanwhile is not known. */
+/* Checks a missing file: its neighbours are unchanged; levels with calls before and after are unknown in between. */
 static void file_missing(void **state)
 {
     static const int64_t at[] = {UST_START + 200, UST_START + 300};
@@ -340,7 +340,7 @@ static void file_missing(void **state)
     remove_made(&m);
 }
 
-/* ---- what is damaged ---- */
+/* ---- damage ---- */
 
 static void damaged_carries(void **state)
 {

@@ -153,7 +153,7 @@ static void check_figures(size_t row, size_t first, size_t end)
         }
     }
     assert_int_equal(n_reached, n_any);
-    for (size_t i = 0; i < n_reached; i++) { /* those that have any, each once */
+    for (size_t i = 0; i < n_reached; i++) { /* nodes that have any, each once */
         assert_true(reached[i] < functions && extremes[reached[i]].any);
         extremes[reached[i]].any = false;
     }

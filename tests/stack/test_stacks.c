@@ -209,7 +209,8 @@ static void test_fast_and_reloaded(void **state)
     remove_place(&p);
 }
 
-/* Without contexts what a stream recorded is one stack, and a loss touches only the stream that told of it. */
+/* Checks traces without contexts: the records of a stream are one stack, and a loss affects only the stream that
+ * reported it. */
 static void test_without_contexts(void **state)
 {
     struct place p;
@@ -283,8 +284,8 @@ static void test_left_by_longjmp(void **state)
     remove_place(&p);
 }
 
-/* After lost events an exit proves that a call from before them went on, and those around it still do; no call is told
- * of only where none is known to be open. */
+/* Checks exits after lost events: an exit proves that a call from before them went on, and those around it still do. A
+ * call is reported only where none is known to be open. */
 static void test_proven_by_exits(void **state)
 {
     struct place p;
@@ -298,12 +299,12 @@ static void test_proven_by_exits(void **state)
     ust_lose(&u, 3);
     ust_enter(&u, 1100, 0x60);
     ust_exit(&u, 1200, 0x60);
-    ust_exit(&u, 1300, 0x30); /* so 0x10 and 0x20 were open all the time */
+    ust_exit(&u, 1300, 0x30); /* proof that 0x10 and 0x20 were open all the time */
     ust_enter(&u, 1400, 0x70);
     ust_exit(&u, 1500, 0x70);
     ust_exit(&u, 1600, 0x20);
     ust_exit(&u, 1700, 0x10);
-    ust_enter(&u, 1800, 0x10); /* all is known again: nothing was called before it */
+    ust_enter(&u, 1800, 0x10); /* known again: nothing was called before it */
     ust_exit(&u, 1900, 0x10);
     ust_close(&u);
     struct stack_store *s = open_store(&p);
@@ -355,7 +356,7 @@ static void test_memory(void **state)
     ust_realloc(&u, 20, 0x1, 300, 0x2);
     ust_realloc(&u, 30, 0x2, 1 << 30, 0); /* fails */
     ust_malloc(&u, 40, 50, 0);            /* fails */
-    ust_malloc(&u, 50, 7, 0x2);           /* so the first one is gone */
+    ust_malloc(&u, 50, 7, 0x2);           /* proof that the first one is gone */
     ust_free(&u, 60, 0x99);
     ust_free(&u, 65, 0);
     u.tid = 101;
@@ -366,7 +367,7 @@ static void test_memory(void **state)
     u.pid = 200;
     u.tid = 200;
     ust_malloc(&u, 95, 5, 0x3);
-    ust_malloc(&u, 100, UINT64_MAX, 0x4); /* no such memory */
+    ust_malloc(&u, 100, UINT64_MAX, 0x4); /* impossible size */
     ust_close(&u);
     struct stack_store *s = open_store(&p);
     const int64_t times[] = {UST_START + 10, UST_START + 20, UST_START + 49, UST_START + 50, UST_START + 79,

@@ -40,7 +40,7 @@ static uint8_t *page_end(void)
     return p + 2 * page;
 }
 
-/* ---- in and out ---- */
+/* ---- round trip ---- */
 
 enum shape { CONSTANT, RANDOM, SOME_LARGE, FEW, EVEN, EXTREMES, SHAPES };
 
@@ -102,7 +102,7 @@ static void in_and_out(void **state)
             }
 }
 
-/* ---- what it takes ---- */
+/* ---- size ---- */
 
 static size_t taken_by(const int64_t *v, unsigned allowed, enum column_way expected)
 {
@@ -122,7 +122,7 @@ static void large_ones_are_split(void **state)
     v[0] = 0;
     assert_in_range(taken_by(v, 1 << COLUMN_SPLIT, COLUMN_SPLIT), 1, 16 + 128 + 26 * 32 / 8);
     assert_int_equal(taken_by(v, 0, COLUMN_PLAIN), 128 * 40 / 8);
-    for (int i = 0; i < COLUMN_VALUES; i++) /* as many large as small ones: no way pays */
+    for (int i = 0; i < COLUMN_VALUES; i++) /* equal numbers of large and small values: no way pays */
         v[i] = (i & 1) << 12 | (int64_t)random_bits(12);
     v[0] = 0;
     v[127] |= 1 << 12;
@@ -169,7 +169,7 @@ static void anything_is_read(void **state)
         struct column c = column_open(bytes, n, (int64_t)random_bits(64), f);
         const uint8_t *own_end;
         column_take(&c, out);
-        if (!column_defect(bytes, n, f, end, &own_end)) /* then both ways of reading agree */
+        if (!column_defect(bytes, n, f, end, &own_end)) /* agreement of both ways of reading */
             for (size_t i = 0; i < n; i++)
                 assert_int_equal(column_get(&c, i), out[i]);
         for (size_t i = 0; i < n; i++)

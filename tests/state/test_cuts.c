@@ -21,9 +21,9 @@ static uint64_t random_seed;
 struct world {
     char path[64];
     struct state_builder *builder;
-    struct state_store *store; /* of the last chunk */
+    struct state_store *store; /* store of the last chunk */
     const struct cuts_trace *trace;
-    int64_t begin, end; /* of the last chunk */
+    int64_t begin, end; /* range of the last chunk */
     size_t most_carried;
 };
 
@@ -57,7 +57,7 @@ static void cut(void *arg, const struct cuts_chunk *c, int64_t at)
     state_builder_free(((struct world *)arg)->builder);
 }
 
-/* After damage: whatever was loaded, what is written can be read. */
+/* Checks that a store written after damage can be read, whatever was loaded. */
 static void drop(void *arg, const struct cuts_chunk *c)
 {
     struct world *w = arg;
@@ -106,7 +106,7 @@ static void world_end(struct world *w)
 
 struct pair {
     const struct world *whole, *last;
-    const int32_t *rows; /* of the last chunk: the host's */
+    const int32_t *rows; /* host's rows of the last chunk */
     size_t n_rows;
     const char *where;
 };
@@ -202,7 +202,7 @@ static void compare_rows(const struct pair *p, int kind, size_t row, size_t i)
         if (first && io && n && m)
             amount = a[0].amount - b[0].amount; /* files that were closed are forgotten */
         if (first && n && m && b[0].value == STATE_NONE && (io || (kind == STATE_FILE_ROWS && !a[0].amount)))
-            a[0].value = STATE_NONE; /* likewise: the row begins anew */
+            a[0].value = STATE_NONE; /* likewise, restart of the row */
         for (size_t k = 0; k < n && k < m; k++)
             if (!same(p, kind, &a[k], &b[k], first ? since : INT64_MIN, amount))
                 fail_msg("%s kind %d number %d (%s) from %lld: %zu: %d %s thread %d amount %lld cut %d %lld-%lld, not "
@@ -219,7 +219,7 @@ static void compare_rows(const struct pair *p, int kind, size_t row, size_t i)
     }
 }
 
-/* Does anything go on in a row of the whole behind the cut? */
+/* Returns whether anything in a row of the whole continues after the cut. */
 static bool is_busy(const struct pair *p, int kind, size_t row)
 {
     static struct state_interval a[SOME];
@@ -238,7 +238,7 @@ static void compare_kind(const struct pair *p, int kind)
         int64_t row = same_row(p, kind, i);
         struct state_row r;
         state_row(p->last->store, kind, i, &r);
-        if (row < 0 && kind == STATE_FILE_ROWS && !r.intervals) /* other chunks might have some */
+        if (row < 0 && kind == STATE_FILE_ROWS && !r.intervals) /* intervals may be in other chunks */
             continue;
         if (row < 0)
             fail_msg("%s kind %d: no row %d (%s)", p->where, kind, r.number, r.name);
@@ -263,7 +263,7 @@ static int by_all(const void *a, const void *b)
         ?: order_of(x->ret, y->ret) ?: order_of(x->cpu, y->cpu) ?: strcmp(p, q);
 }
 
-/* Those that end behind the cut. */
+/* Returns latencies that end after the cut. */
 static size_t latencies(const struct pair *p, const struct world *w, int kind, struct state_latency **out)
 {
     size_t n = 0, all = state_latencies(w->store, kind);
@@ -330,7 +330,7 @@ static void compare(const struct pair *p)
     compare_times(p);
 }
 
-/* What is carried over the last cut does not depend on cuts before. */
+/* Checks that state carried over the last cut does not depend on earlier cuts. */
 static void compare_carry(const struct cuts_trace *t, const struct cuts *some, int64_t last_cut, const char *where)
 {
     struct cuts single;
@@ -414,7 +414,8 @@ static void wait_for_futex(struct maker *m, uint32_t cpu, int64_t begin, int64_t
     maker_number(m, cpu, end, M_FUTEX_EXIT, 0);
 }
 
-/* Nor on what a track had before: a wait that takes no time changes its last entry, so that one less is carried. */
+/* Checks independence of a track's past: a wait that takes no time changes its last entry, so that one less is
+ * carried. */
 static void wait_without_time(void **state)
 {
     struct cuts_trace t;
@@ -439,7 +440,7 @@ static void wait_without_time(void **state)
     cuts_close(&t);
 }
 
-/* What is carried depends on what is open, not on what was. */
+/* Checks that carried state depends on what is open, not on the past. */
 static void carry_is_bounded(void **state)
 {
     size_t bytes[2];

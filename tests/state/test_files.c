@@ -32,7 +32,7 @@ static void open_file(
     world_io_return(w, ts + 5, cpu, KERNEL_IO_OPEN, ret);
 }
 
-/* What the thread does with the file, as "use:begin-end+bytes " texts; "" when the store has nothing of it. */
+/* Returns the thread's use of the file, as "use:begin-end+bytes " texts; "" if the store has none. */
 static const char *uses(struct kernel_tracker *w, const char *name, int32_t thread)
 {
     static const char *const what[] = {"", "open", "read", "write", "sync", "other"};
@@ -63,10 +63,10 @@ static void opened_read_closed(void **state)
     begin(&w);
     open_file(&w, 110, 0, -100, "/a", 0, 3);
     io(&w, 120, 0, KERNEL_IO_READ, 3, -1, 0, 10);
-    io(&w, 130, 0, KERNEL_IO_READ, 3, -1, 0, -11); /* none */
-    io(&w, 140, 1, KERNEL_IO_WRITE, 3, -1, 0, 7);  /* the other thread of the process */
-    io(&w, 150, 0, KERNEL_IO_SYNC, 3, -1, 0, 4);   /* no bytes */
-    io(&w, 160, 2, KERNEL_IO_READ, 3, -1, 0, 5);   /* another process */
+    io(&w, 130, 0, KERNEL_IO_READ, 3, -1, 0, -11); /* failed read */
+    io(&w, 140, 1, KERNEL_IO_WRITE, 3, -1, 0, 7);  /* second thread of the process */
+    io(&w, 150, 0, KERNEL_IO_SYNC, 3, -1, 0, 4);   /* sync: no bytes */
+    io(&w, 160, 2, KERNEL_IO_READ, 3, -1, 0, 5);   /* different process */
     io(&w, 170, 1, KERNEL_IO_CLOSE, 3, -1, 0, 0);
     io(&w, 180, 0, KERNEL_IO_READ, 3, -1, 0, 2);
     open_file(&w, 190, 0, -100, "/none", 0, -2);
@@ -100,7 +100,7 @@ static void duplicates(void **state)
     io(&w, 120, 0, KERNEL_IO_DUP, 3, -1, 0, 7);
     io(&w, 130, 0, KERNEL_IO_CLOSE, 3, -1, 0, 0); /* 7 still is */
     io(&w, 140, 0, KERNEL_IO_HIDDEN, -1, -1, 0, 3);
-    io(&w, 150, 0, KERNEL_IO_COPY, 7, 3, 0, 50); /* to what is no file */
+    io(&w, 150, 0, KERNEL_IO_COPY, 7, 3, 0, 50); /* copy to a descriptor that is no file */
     io(&w, 160, 0, KERNEL_IO_DUP, 3, -1, 0, 7);  /* closes it */
     open_file(&w, 170, 0, -100, "/b", 0, 4);
     io(&w, 180, 0, KERNEL_IO_FCNTL, 4, F_DUPFD_CLOEXEC, 10, 11);

@@ -32,11 +32,11 @@ static void waits_and_wakes(void **state)
     world_return(&w, 160, 0, NAME_FUTEX, 0);
     world_futex(&w, 170, 0, 0x20, WAIT);
     world_return(&w, 175, 0, NAME_FUTEX, -11);
-    world_futex(&w, 180, 1, 0x10, TRYLOCK_PI); /* neither waits nor wakes */
+    world_futex(&w, 180, 1, 0x10, TRYLOCK_PI); /* neither waits nor wakes (TRYLOCK) */
     world_return(&w, 185, 1, NAME_FUTEX, 0);
     world_futex(&w, 187, 1, 0x30, 200); /* Linux has no such operation */
     world_return(&w, 188, 1, NAME_FUTEX, -38);
-    world_futex(&w, 190, 1, 0x10, WAIT_BITSET); /* never ends */
+    world_futex(&w, 190, 1, 0x10, WAIT_BITSET); /* endless */
     world_switch(&w, 250, 0, A, 0, KERNEL_LEAVE_RUNNABLE);
     world_end(&w);
     assert_int_equal(state_rows(w.store, STATE_FUTEX_USER), 3);
@@ -51,14 +51,14 @@ static void waits_and_wakes(void **state)
     check_row(STATE_FUTEX_WAKES, 0, "none:100-130 0:0x10@5:130-140 none:140-250");
     assert_int_equal(state_rows(w.store, STATE_FUTEX_WAITS), 1);
     assert_int_equal(state_rows(w.store, STATE_FUTEX_WAKES), 1);
-    assert_int_equal(state_latencies(w.store, STATE_LATENCY_LOCK), 2); /* those seen from begin to end */
+    assert_int_equal(state_latencies(w.store, STATE_LATENCY_LOCK), 2); /* latencies seen from begin to end */
     struct state_interval track;
     assert_true(state_at(w.store, STATE_FUTEX_WAITS, 0, 200, &track));
     assert_int_equal(track.amount, 1); /* the row that tells more */
     world_close(&w);
 }
 
-/* Who only wakes; a wait that its thread's exit ends; one that another call ends. */
+/* Checks calls without return: one that only wakes; a wait ended by its thread's exit; one ended by another call. */
 static void without_return(void **state)
 {
     struct kernel_tracker w;
@@ -82,7 +82,7 @@ static void without_return(void **state)
     world_close(&w);
 }
 
-/* As many tracks as wait at once; the lowest free one is taken. */
+/* Checks the number of tracks: as many as wait at once; the lowest free one is taken. */
 static void tracks(void **state)
 {
     struct kernel_tracker w;
@@ -110,14 +110,14 @@ static void tracks(void **state)
     world_close(&w);
 }
 
-/* More than a word of tracks, freed and taken in any order. */
+/* Checks more than a word of tracks, freed and taken in any order. */
 static void many_tracks(void **state)
 {
     enum { FIRST = 10, THREADS = 150, CPU = 3 };
     struct kernel_tracker w;
     world_begin(&w);
     for (int round = 0, t = 100; round < 3;
-         round++) /* each thread gets the CPU, begins to wait and leaves it, round by round */
+         round++) /* rounds in which each thread gets the CPU, begins to wait and leaves it */
         for (int i = 0; i < THREADS; i++, t += 10) {
             world_switch(&w, t, CPU, w.on[CPU] < 0 ? CPU : w.on[CPU], FIRST + i, KERNEL_LEAVE_BLOCKED);
             if (round)
@@ -171,7 +171,7 @@ static void losses(void **state)
     world_close(&w);
 }
 
-/* Who made the call is told by the CPU's first switch. */
+/* Checks that a caller is known by the CPU's first switch. */
 static void before_first_switch(void **state)
 {
     struct kernel_tracker w;
@@ -179,7 +179,7 @@ static void before_first_switch(void **state)
     world_switch(&w, 100, 1, 1, C, KERNEL_LEAVE_RUNNABLE);
     world_futex(&w, 110, 0, 0x10, WAIT);
     world_futex(&w, 120, 1, 0x10, WAIT);
-    world_return(&w, 130, 1, NAME_FUTEX, 0); /* its track is free when this is known, but was not then */
+    world_return(&w, 130, 1, NAME_FUTEX, 0); /* return: its track is free when this is known, but was not then */
     world_switch_since(&w, 150, 0, A, B, KERNEL_LEAVE_BLOCKED, 90);
     world_wake(&w, 160, 0, A);
     world_switch(&w, 170, 0, B, A, KERNEL_LEAVE_BLOCKED);
@@ -201,14 +201,14 @@ static void interrupts(void **state)
     world_irq(&w, 120, 1, KERNEL_IRQ_ENTRY, 9, 2);
     world_irq(&w, 125, 2, KERNEL_IPI_ENTRY, NAME_IPI, 3);
     world_irq(&w, 130, 1, KERNEL_IRQ_EXIT, 9, 2);
-    world_irq(&w, 135, 1, KERNEL_SOFTIRQ_ENTRY, KERNEL_SOFTIRQ_RCU, 4); /* not an interrupt of a line */
+    world_irq(&w, 135, 1, KERNEL_SOFTIRQ_ENTRY, KERNEL_SOFTIRQ_RCU, 4); /* interrupt without a line */
     world_irq(&w, 140, 1, KERNEL_IRQ_ENTRY, 7, 5);
     world_irq(&w, 145, 1, KERNEL_IRQ_EXIT, 7, 5);
     world_irq(&w, 146, 1, KERNEL_SOFTIRQ_EXIT, KERNEL_SOFTIRQ_RCU, 4);
     world_irq(&w, 150, 0, KERNEL_IRQ_EXIT, 7, 1);
     world_irq(&w, 160, 2, KERNEL_IPI_EXIT, NAME_IPI, 3);
     world_irq(&w, 170, 1, KERNEL_IRQ_ENTRY, 9, 6);
-    w.frames[1] = 0; /* its end is not told */
+    w.frames[1] = 0; /* unrecorded end */
     world_call(&w, 180, 1, NAME_READ);
     world_switch(&w, 200, 1, A, 1, KERNEL_LEAVE_BLOCKED);
     world_end(&w);

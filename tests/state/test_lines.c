@@ -47,7 +47,7 @@ static void last_begun_shows(void **state)
     assert_int_equal(state_rows(w.store, STATE_SOFTIRQ_VECTOR), 1);
     assert_int_equal(r.kind, STATE_SOFTIRQ_VECTOR);
     assert_int_equal(r.number, VECTOR);
-    assert_int_equal(r.intervals, 4 + 6 + 2); /* of the CPUs' rows */
+    assert_int_equal(r.intervals, 4 + 6 + 2); /* intervals of the CPUs' rows */
     assert_int_equal(r.begin, 100);
     assert_int_equal(r.end, 400);
     assert_string_equal(r.name, "RCU");
@@ -58,7 +58,7 @@ static void in_the_same_ns(void **state)
 {
     struct kernel_tracker w;
     world_begin(&w);
-    enter(&w, 110, 1); /* both begin: the higher CPU shows, whoever was told first */
+    enter(&w, 110, 1); /* simultaneous begin: the higher CPU is shown, whatever the order of records */
     enter(&w, 110, 0);
     leave(&w, 120, 1);
     leave(&w, 130, 0);
@@ -93,7 +93,7 @@ static void losses(void **state)
     leave(&w, 120, 0);
     enter(&w, 130, 1);
     leave(&w, 140, 1);
-    world_lost(&w, 150, 3, 150, 160, 1); /* never has it */
+    world_lost(&w, 150, 3, 150, 160, 1); /* CPU that never handles it */
     world_lost(&w, 200, 0, 200, 260, 1);
     enter(&w, 220, 2);
     leave(&w, 230, 2);
@@ -101,7 +101,7 @@ static void losses(void **state)
     world_switch(&w, 265, 0, 0, 4, KERNEL_LEAVE_RUNNABLE);
     world_switch(&w, 290, 1, 1, 5, KERNEL_LEAVE_RUNNABLE);
     enter(&w, 310, 2);
-    world_lost(&w, 320, 2, 320, 350, 1); /* was at it */
+    world_lost(&w, 320, 2, 320, 350, 1); /* CPU that handled it */
     enter(&w, 330, 1);
     leave(&w, 340, 1);
     world_switch(&w, 400, 2, 2, 6, KERNEL_LEAVE_RUNNABLE);
@@ -114,7 +114,7 @@ static void losses(void **state)
     world_close(&w);
 }
 
-/* ---- at random ---- */
+/* ---- random ---- */
 
 enum { EVENTS = 12000, MOST = 4 * EVENTS, LINES = 3, QUERIES = 300, SAMPLES = 500 };
 
@@ -144,7 +144,9 @@ static void make_world(struct kernel_tracker *w, bool lossy)
         } else {
             bool soft = !depth && world_random(2);
             open[cpu][depth].kind = soft ? KERNEL_SOFTIRQ_ENTRY : KERNEL_IRQ_ENTRY;
-            open[cpu][depth].number = (uint16_t)(depth * LINES + (int)world_random(LINES)); /* none interrupts itself */
+            open[cpu][depth].number = (uint16_t)(depth * LINES + (int)world_random(LINES)); /* different numbers at each
+                                                                                             * depth: an interrupt does
+                                                                                             * not interrupt itself */
             open[cpu][depth].serial = ++serial;
             world_irq(w, ts, cpu, open[cpu][depth].kind, open[cpu][depth].number, serial);
         }
@@ -152,7 +154,7 @@ static void make_world(struct kernel_tracker *w, bool lossy)
     world_end(w);
 }
 
-/* What a line shows, by asking all CPUs at each time at which one of them changes. */
+/* Computes a line's state by querying all CPUs at each time at which one of them changes. */
 static size_t brute(const struct kernel_tracker *w, int kind_of_cpus, int32_t line, struct state_interval *out)
 {
     static struct state_interval of[WORLD_CPUS][MOST];
@@ -200,7 +202,7 @@ static void check_interval(const struct state_interval *found, const struct stat
     assert_true(!found->name && !found->amount && !found->cut);
 }
 
-/* The one in force at t; the last instant counts as the one before. */
+/* Returns the interval in force at t; the last instant counts as the one before. */
 static size_t place(const struct state_interval *truth, size_t n, int64_t t)
 {
     size_t i = 0;

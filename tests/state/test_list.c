@@ -38,10 +38,10 @@ static void files_used_again(void **state)
         cuttings_compare_made(&c, "files", i, story_files(random_seed + i, 100 + 40 * i));
 }
 
-/* ---- what is missing, or damaged ---- */
+/* ---- missing and damaged chunks ---- */
 
-/* Without chunk `missing`, which ends at `to`: what was decided before its begin and behind its end is the same, and
- * between is nothing but doubt. */
+/* Checks a list without chunk `missing`, which ends at `to`: states decided before its begin and after its end are the
+ * same, and those between are unknown. */
 static void compare_around_gap(const struct pair *p, int64_t from, int64_t to)
 {
     struct state_interval x, y;
@@ -148,7 +148,7 @@ static void damaged_files_do_no_harm(void **state)
         if (state_open_list(v, 4, &s, &e)) {
             refused++;
             assert_true(e.code == ERR_FORMAT || e.code == ERR_STALE);
-            bool named = false; /* of two files that contradict each other, either */
+            bool named = false; /* two files that contradict each other: either may be named */
             for (size_t k = 0; k < 4; k++)
                 named |= strstr(e.text, v[k].path) != NULL;
             assert_true(named);

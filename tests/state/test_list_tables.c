@@ -68,7 +68,7 @@ static void made_known_late(void **state)
         cuttings_compare_made(&c, "late", i, make_late(random_seed + i, 200 + 200 * i));
 }
 
-/* ---- what is missing, what is damaged ---- */
+/* ---- missing and damaged chunks ---- */
 
 static void cut_made(struct run *r, uint64_t seed, size_t n_cuts)
 {
@@ -96,7 +96,7 @@ static size_t latencies_of_chunks(const struct run *r, int kind, size_t without)
     return n;
 }
 
-/* All that the other chunks have is there, in order of begin. */
+/* Checks that all latencies of the other chunks are present, in order of begin. */
 static void latencies_beside_a_gap(const struct run *r, const struct state_store *s, int kind, size_t without)
 {
     size_t n = state_latencies(s, kind), names = state_latency_names(s, kind);

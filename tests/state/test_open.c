@@ -24,7 +24,7 @@ static void write_store(struct kernel_tracker *w)
         world_irq(w, ts += 2, cpu, KERNEL_IRQ_EXIT, 7, (uint32_t)i + 1);
         world_return(w, ts += 5, cpu, NAME_READ, i % 9 ? i : (int64_t)i << 40);
         if (i == 299)
-            world_wake(w, 1009, cpu, 60); /* told late */
+            world_wake(w, 1009, cpu, 60); /* late report */
         world_add(w,
             (struct kernel_record){.ts = ts,
                 .cpu = (uint32_t)cpu,
@@ -148,12 +148,13 @@ static void contents_are_checked_when_asked(void **state)
     write_store(&w);
     assert_int_equal(state_open(w.path, &s, &e), 0);
     const struct state_disk_row *r = s->parts->chunk->rows;
-    while (r->idle || !r->n) /* whose time is summed up */
+    while (r->idle || !r->n) /* row with summed time */
         r++;
     size_t sum = (size_t)r->first_block * sizeof(int64_t);
     const int64_t one = 1;
     state_close(s);
-    write_changed(w.path, w.path, "sums", sum, &one, sizeof one); /* of a row's first block: no time was spent before */
+    write_changed(w.path, w.path, "sums", sum, &one, sizeof one); /* sum of a row's first block: no time was spent
+                                                                   * before */
     assert_int_equal(store_check(w.path, &e), 0);
     assert_int_equal(state_check(w.path, NULL, &e), ERR_FORMAT);
     assert_int_equal(state_open(w.path, &s, &e), 0);
@@ -257,13 +258,13 @@ static void blocks_are_checked_when_asked(void **state)
     h.position = s->n_bytes + 1;
     check_block(&w, calls->first_head, &h, ERR_FORMAT);
     h = s->heads[calls->first_head];
-    h.columns[STATE_DURATION].offset++; /* not behind the begins */
+    h.columns[STATE_DURATION].offset++; /* offset that differs from the begins' */
     check_block(&w, calls->first_head, &h, ERR_FORMAT);
     h = s->heads[calls->first_head];
     h.columns[STATE_BEGIN].way = COLUMN_SPLIT;
     check_block(&w, calls->first_head, &h, ERR_FORMAT);
     h = s->heads[0];
-    h.columns[STATE_DURATION].width = 1; /* of events there is none */
+    h.columns[STATE_DURATION].width = 1; /* width of a column of events, of which there are none */
     check_block(&w, 0, &h, ERR_FORMAT);
     world_close(&w);
 }

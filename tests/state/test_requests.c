@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* How long requests wait in the queue of a disk, and how long its driver has them (docs/formats/states.md). */
+/* Times of requests in the queue of a disk, and in its driver (docs/formats/states.md). */
 #include "world.h"
 
 enum { A = 4, B };                                      /* threads */
 enum { VDA = 1, OTHER = 8 << 20 | 16 };                 /* disks: only the first has a name */
-enum { WRITE = 1, DISCARD = 2, READ = 4, FLUSH = 256 }; /* as LTTng has them */
+enum { WRITE = 1, DISCARD = 2, READ = 4, FLUSH = 256 }; /* flags as recorded by LTTng */
 enum { IO_ERROR = -5 };
 
 static void tell(struct kernel_tracker *w, int64_t ts, int cpu, int kind, uint32_t dev, uint64_t sector,
@@ -47,7 +47,7 @@ static void end(struct kernel_tracker *w)
     world_end(w);
 }
 
-/* All of a kind as "name:begin-end bytes @thread CPU " texts. */
+/* Returns all latencies of a kind as "name:begin-end bytes @thread CPU " texts. */
 static const char *latencies(struct kernel_tracker *w, int kind)
 {
     static char text[4096];
@@ -70,7 +70,7 @@ static void waits_and_is_done(void **state)
     begin(&w);
     insert(&w, 110, VDA, 64, 8, READ);
     issue(&w, 150, VDA, 64, 8, READ);
-    issue(&w, 160, OTHER, 64, 16, WRITE); /* to the driver at once */
+    issue(&w, 160, OTHER, 64, 16, WRITE); /* request without queueing */
     complete(&w, 190, VDA, 64, 8, READ, 0);
     complete(&w, 200, OTHER, 64, 16, WRITE, IO_ERROR);
     issue(&w, 210, OTHER, 0, 32, DISCARD);
@@ -81,14 +81,14 @@ static void waits_and_is_done(void **state)
     world_close(&w);
 }
 
-/* Each that waited ends with what they were merged into; that one is as large as all. */
+/* Checks merged requests: each that waited ends with the one it was merged into; that one is as large as all. */
 static void merged(void **state)
 {
     struct kernel_tracker w;
     begin(&w);
     insert(&w, 110, VDA, 64, 8, WRITE);
     insert(&w, 120, VDA, 72, 8, WRITE);
-    insert(&w, 130, VDA, 80, 8, WRITE); /* not one of them */
+    insert(&w, 130, VDA, 80, 8, WRITE); /* separate request */
     issue(&w, 150, VDA, 64, 16, WRITE);
     complete(&w, 190, VDA, 64, 16, WRITE, 0);
     end(&w);
@@ -104,7 +104,7 @@ static void in_parts(void **state)
     issue(&w, 150, VDA, 64, 24, READ);
     complete(&w, 160, VDA, 64, 8, READ, 0);
     complete(&w, 170, VDA, 72, 8, READ, 0);
-    complete(&w, 180, VDA, 64, 8, READ, 0); /* of nobody */
+    complete(&w, 180, VDA, 64, 8, READ, 0); /* unknown request */
     complete(&w, 190, VDA, 80, 8, READ, 0);
     end(&w);
     expect(DRIVER, "vda: read:150-190 12288 @4 1");
@@ -120,7 +120,7 @@ static void given_back(void **state)
     issue(&w, 115, VDA, 128, 8, READ);
     complete(&w, 120, VDA, 64, 8, READ, 0);
     tell(&w, 130, 0, KERNEL_BLOCK_REQUEUE, VDA, 72, 16, READ, 0);
-    tell(&w, 131, 0, KERNEL_BLOCK_REQUEUE, VDA, 72, 16, READ, 0); /* of nobody */
+    tell(&w, 131, 0, KERNEL_BLOCK_REQUEUE, VDA, 72, 16, READ, 0); /* unknown request */
     insert(&w, 140, VDA, 72, 16, READ);
     issue(&w, 150, VDA, 72, 16, READ);
     complete(&w, 170, VDA, 72, 16, READ, 0);
@@ -143,7 +143,7 @@ static void without_sectors(void **state)
     world_close(&w);
 }
 
-/* What is not seen from begin to end has no length. */
+/* Checks that requests not seen from begin to end have no length. */
 static void not_seen_to_end(void **state)
 {
     struct kernel_tracker w;
@@ -160,7 +160,7 @@ static void not_seen_to_end(void **state)
     issue(&w, 200, VDA, 512, 8, READ);
     end(&w);
     expect(WAIT, "vda: read:120-130 4096 @4 0");
-    expect(DRIVER, "vda: read:160-180 4096 @-1 1"); /* who ran then is not known either */
+    expect(DRIVER, "vda: read:160-180 4096 @-1 1"); /* thread at that time unknown, too */
     world_close(&w);
 }
 

@@ -12,7 +12,7 @@ struct span {
     uint8_t value;
 };
 
-/* What thread `row` did, as the test itself sees it; and who had each CPU. */
+/* Model of the test: states of thread `row`, and threads of the CPUs. */
 struct model {
     struct kernel_tracker w;
     struct span *threads[ROWS], *cpus[WORLD_CPUS];
@@ -102,7 +102,7 @@ static void model_make(struct model *m, uint64_t with_seed)
         m->cpus[cpu] = malloc(HISTORY * sizeof(struct span));
         switch_to(m, cpu, cpu);
     }
-    for (int i = WORLD_CPUS; i < ROWS; i++) { /* so that all is known from the begin on */
+    for (int i = WORLD_CPUS; i < ROWS; i++) { /* initial states, so that all is known from the begin on */
         world_wake(&m->w, m->ts, 0, i);
         m->now[i] = READY;
         becomes(m, i, STATE_WAIT_FOR_CPU);
@@ -283,7 +283,7 @@ static uint64_t random_bits(uint64_t bits)
     return wide >> (64 - bits);
 }
 
-/* What a row was told: from `ts` on it is at `value`. */
+/* History of a row: from `ts` on it is at `value`. */
 struct told {
     int64_t ts, value;
 };
@@ -294,7 +294,7 @@ struct history {
 
 static void tell(struct history *h, int64_t ts, int64_t value)
 {
-    h->n -= h->n && h->v[h->n - 1].ts == ts; /* that lasted no time */
+    h->n -= h->n && h->v[h->n - 1].ts == ts; /* replaces a state without duration */
     if (h->n ? h->v[h->n - 1].value != value : value != 0)
         h->v[h->n++] = (struct told){ts, value};
 }
@@ -320,7 +320,7 @@ static void check_amounts(const struct kernel_tracker *w, int kind, size_t row, 
     }
 }
 
-/* And of all its time. */
+/* Checks the amounts of a row over all its time. */
 static void check_all_amounts(const struct kernel_tracker *w, int kind, size_t row, const struct history *h)
 {
     static struct state_interval list[64];
@@ -472,7 +472,7 @@ static void file_uses(void **state)
         const struct state_store *s = r.w.store;
         const struct state_chunk *c = s->parts->chunk;
         const struct history *rows[2] = {&r.open, &r.closed};
-        size_t cells[3] = {0}; /* without pairs, with pairs that all end at nothing, with others */
+        size_t cells[3] = {0}; /* numbers of cells without pairs, with pairs that all end at nothing, with others */
         for (int k = 0; k < 2; k++) {
             size_t file = find_file(s, k ? "fd 3 of  (104)" : "/file");
             const struct state_disk_row *row = file_row(c, file);

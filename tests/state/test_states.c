@@ -34,7 +34,7 @@ static void thread_life(void **state)
     world_switch(&w, 210, 0, B, 0, KERNEL_LEAVE_DEAD);
     world_switch(&w, 250, 0, 0, A, KERNEL_LEAVE_RUNNABLE);
     world_switch(&w, 300, 0, A, 0, KERNEL_LEAVE_BLOCKED);
-    world_call(&w, 310, 1, NAME_READ); /* by nobody knows whom */
+    world_call(&w, 310, 1, NAME_READ); /* wake by an unknown thread */
     world_end(&w);
     check_row(STATE_THREAD, A,
         "user:100-110 openat:110-130 user:130-140 read:140-150 blocked:150-165 ready:165-180 read:180-190 user:190-200 "
@@ -88,7 +88,8 @@ static void left_as_first_event(void **state)
     world_close(&w);
 }
 
-/* Who had the CPU before its first switch is told by that switch; whether it was in a system call, by what it did. */
+/* Checks the state before a CPU's first switch: the switch reveals the thread, and its next action whether it was in a
+ * system call. */
 static void revealed_by_first_switch(void **state)
 {
     struct kernel_tracker w;
@@ -108,7 +109,7 @@ static void revealed_by_first_switch(void **state)
     check_row(STATE_THREAD, B, "unknown:80-150 read:150-170 user:170-180");
     check_row(STATE_CPU, 0,
         "unknown:80-90 read:90-100 user:100-110 9:110-120 user:120-130 openat:130-150 read:150-170 user:170-180");
-    assert_int_equal(state_latencies(w.store, STATE_LATENCY_SYSCALL), 0); /* of none both ends were seen */
+    assert_int_equal(state_latencies(w.store, STATE_LATENCY_SYSCALL), 0); /* none with both ends seen */
     world_close(&w);
 }
 
@@ -210,7 +211,7 @@ static void losses(void **state)
     world_switch_since(&w, 260, 0, A, 0, KERNEL_LEAVE_BLOCKED, 240);
     world_wake(&w, 270, 1, B);
     world_switch(&w, 280, 0, 0, B, KERNEL_LEAVE_RUNNABLE);
-    world_lost(&w, 400, 0, 300, 400, 0); /* told when it is over: from the packet's last event to its end */
+    world_lost(&w, 400, 0, 300, 400, 0); /* loss reported at its end: from the packet's last event to its end */
     world_switch(&w, 410, 1, C, 1, KERNEL_LEAVE_BLOCKED);
     world_wake(&w, 420, 1, A);
     world_wake(&w, 430, 1, C);
@@ -342,7 +343,7 @@ static void latencies_in_order(void **state)
         world_return(&w, 10 * i + 7, 0, NAME_OPEN, i % 7 ? i : -i * INT64_C(0x100000000));
     }
     world_return(&w, 10 * CALLS, 1, NAME_READ, INT64_MIN);
-    world_call(&w, 10 * CALLS + 1, 1, NAME_READ); /* never ends */
+    world_call(&w, 10 * CALLS + 1, 1, NAME_READ); /* endless call */
     world_end(&w);
     struct state_latency l;
     assert_int_equal(state_latencies(w.store, STATE_LATENCY_SYSCALL), CALLS + 1);
@@ -403,7 +404,7 @@ static void many_wait_in_calls(void **state)
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {
         struct state_latency l;
-        if (!truth[i].end) /* still waits */
+        if (!truth[i].end) /* waits still */
             continue;
         state_latency(w.store, STATE_LATENCY_SYSCALL, at++, &l);
         assert_int_equal(l.begin, truth[i].begin);
@@ -428,7 +429,7 @@ static void events_over_time(void **state)
     world_begin(&w);
     for (int i = 0; i < EVENTS; i++)
         ts[i] = 1000 + i * 10 + (i > EVENTS / 2 ? 5000000 : 0);
-    for (int i = 0; i < EVENTS;) { /* in pieces of all sizes */
+    for (int i = 0; i < EVENTS;) { /* pieces of all sizes */
         int n = 1 + i % 997;
         n = n > EVENTS - i ? EVENTS - i : n;
         state_builder_events(w.builder, ts + i, (size_t)n);

@@ -20,9 +20,9 @@ struct model {
     struct sum sums[THREADS][2];
     struct sum unknown[WORLD_CPUS][2]; /* moved by whoever has the CPU */
     int32_t on[WORLD_CPUS];            /* truly */
-    int64_t since[WORLD_CPUS];         /* when it is not told who: from then on this one */
+    int64_t since[WORLD_CPUS];         /* time since which an unknown thread is this one */
     int call[THREADS];                 /* enum kernel_io, NONE: in none */
-    int only;                          /* what all calls do now; NONE: anything */
+    int only;                          /* operation of all calls now; NONE: any */
     int64_t ts;
 };
 
@@ -37,7 +37,7 @@ static void count(struct sum *s, int64_t ts, int64_t bytes)
         s->v[s->n++] = (struct moved){ts, before + bytes};
 }
 
-/* What came before it was known who had the CPU is his from `since` on. */
+/* Assigns activity before the CPU's thread was known to it, from `since` on. */
 static void reveal(struct model *m, int cpu, int64_t since)
 {
     for (int way = 0; way < 2; way++) {
@@ -104,7 +104,7 @@ static void step(struct model *m, bool losses)
     int cpu = (int)world_random(WORLD_CPUS);
     int32_t next = FIRST + (int32_t)world_random(THREADS - FIRST);
     for (int i = 0; i < WORLD_CPUS; i++)
-        next = m->on[i] == next ? cpu : next; /* else the idle thread */
+        next = m->on[i] == next ? cpu : next; /* idle thread if it would be the same */
     m->ts += (int64_t)world_random(world_random(200) ? 3 : 4000);
     switch (world_random(60)) {
     case 0:
@@ -156,7 +156,7 @@ static void make(struct model *m, uint64_t with_seed, bool losses)
 
 /* ---- judging ---- */
 
-/* How many steps there are up to a time. */
+/* Returns the number of steps up to a time. */
 static size_t steps_until(const struct sum *s, int64_t t)
 {
     size_t n = 0;
@@ -250,8 +250,9 @@ static void judge(const struct model *m)
         }
 }
 
-/* Are enough bytes told by files, and enough by none, to say anything? In half of the steps nothing is opened or
- * closed: whether the few descriptors of that time are known is up to chance, so the other half alone must do. */
+/* Checks that enough bytes are assigned to files, and enough to none, for a meaningful test. In half of the steps
+ * nothing is opened or closed: whether the few descriptors of that time are known is up to chance, so the other half
+ * alone must suffice. */
 static void expect_both(const struct model *m)
 {
     int64_t of_files = 0, of_all = 0;
@@ -277,7 +278,7 @@ static void all_calls_count(void **state)
     }
 }
 
-/* What no number can hold is left out, and nothing that came before. */
+/* Checks that sums beyond the range of numbers are left out, and earlier ones kept. */
 static void too_many_bytes(void **state)
 {
     struct kernel_tracker w;

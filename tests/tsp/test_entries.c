@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* From the numbers of entries in one opening to the ids that clients know, and back: a backend with made-up trees. */
+/* Conversion between the entry numbers of one opening and the ids that clients know: a backend with made-up trees. */
 #include "../base/test.h"
 
 #include "base/map.h"
 #include "tsp/entries.h"
 
-/* No connection: nobody hangs up. */
+/* Substitute without connection: no client hangs up. */
 bool http_gone(const struct http_request *q)
 {
     return false;
@@ -91,7 +91,7 @@ static int begin(void **state)
     return 0;
 }
 
-/* The same traces are opened again. */
+/* Opens the same traces again. */
 static void reopen(void)
 {
     entry_tables_free(tables);
@@ -153,7 +153,7 @@ static void test_there_and_back(void **state)
     add(FIRST, -1, "host", 0);
     add(FIRST + 1, FIRST, "a", 0);
     add(FIRST + 2, FIRST, "b", 0);
-    add(FIRST + 3, 2, "a", 0); /* below a shared one */
+    add(FIRST + 3, 2, "a", 0); /* entry below a shared one */
     for (int64_t n = 0; n < FIRST + 4; n++) {
         int64_t id = id_of(&output, n);
         assert_true(id > 0);
@@ -225,7 +225,7 @@ static void test_shared_that_meet(void **state)
     assert_int_equal(number_of(&output, own), 4);
     assert_int_equal(number_of(&output, one), 1);
     reopen();
-    /* By its key nobody finds one that has moved: the tree has it. */
+    /* Entries that have moved are not found by their key: the tree has them. */
     for (int64_t i = 0; i < SHARED; i++)
         add(i, -1, "thread", 0);
     assert_int_equal(number_of(&output, one), 1);

@@ -54,7 +54,7 @@ static void test_expressions(void **state)
     assert_false(CALL("(openat || poll) && nothing"));
 }
 
-/* What people have typed so far is looked for as it stands. */
+/* Checks that unfinished input is searched literally. */
 static void test_unfinished(void **state)
 {
     static const struct tsp_property odd[] = {{"label", "a && (b"}};

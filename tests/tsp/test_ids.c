@@ -76,10 +76,10 @@ static void test_ids_stay(void **state)
     }
     for (size_t i = 0; i < KEYS; i++)
         moved += told.id[i] && told.id[i] != key_of(i) >> (64 - BITS);
-    assert_true(moved > 20); /* else nothing was tested */
+    assert_true(moved > 20); /* minimum, else nothing was tested */
 }
 
-/* Where nothing meets, ids come from the keys alone: another machine's table gives the same. */
+/* Checks that, without collisions, ids come from the keys alone: another machine's table gives the same. */
 static void test_another_table(void **state)
 {
     struct tsp_ids *a = ids_new(IDS_BITS), *b = ids_new(IDS_BITS);
@@ -103,7 +103,7 @@ static void test_zero(void **state)
     ids_unref(t);
 }
 
-/* Who was moved is in the file before anybody is told, without the table being closed. */
+/* Checks that moved ids are in the file before they are returned, without the table being closed. */
 static void test_moved_are_kept_at_once(void **state)
 {
     const uint64_t first = 7ull << 56, second = first + 1;
@@ -120,7 +120,7 @@ static void test_moved_are_kept_at_once(void **state)
     ids_unref(t);
 }
 
-/* Few of many are not worth writing all again; they are written at the end. */
+/* Checks that a few of many are not worth rewriting all; they are written at the end. */
 static void test_writing_costs_little(void **state)
 {
     struct tsp_ids *t = opened(IDS_BITS);
@@ -151,7 +151,7 @@ static void test_nowhere_to_keep(void **state)
     ids_unref(t);
 }
 
-/* What was told before the file was known stands, and is joined with what the file has. */
+/* Checks that ids returned before the file was known stay, and are joined with those of the file. */
 static void test_file_comes_late(void **state)
 {
     struct told told = {0};
@@ -220,7 +220,7 @@ static void test_damage(void **state)
             ask(t, &told, k);
         ids_unref(t);
     }
-    assert_true(refused > 60); /* some bytes are between sections */
+    assert_true(refused > 60); /* minimum; some bytes are between sections */
 }
 
 /* A file that is sound as such, but gives an id to two keys. */

@@ -17,7 +17,7 @@
 
 #include "tsp/sweep.h"
 
-enum { DEPTH = 2100 /* more than a path may be long */ };
+enum { DEPTH = 2100 /* depth above the maximum of a path */ };
 
 static char dir[] = "/tmp/weft-sweep-XXXXXX", outside[64];
 
@@ -91,7 +91,7 @@ static void test_trees(void **state)
     sweep_stop(NULL);
 }
 
-/* What one has left, the next one removes; other names are not its own. */
+/* Checks that files left by one process are removed by the next; other names are untouched. */
 static void test_left_over(void **state)
 {
     struct sweeper *s;

@@ -109,7 +109,7 @@ static unsigned made_of(char kind, unsigned names, struct client *c, int *status
     return end(&p);
 }
 
-/* Also where an archive has no contents to copy. */
+/* Checks giving up, also if an archive has no contents to copy. */
 static void test_given_up(void **state)
 {
     enum { NAMES = 1000, PATIENCE = 300 };
@@ -123,7 +123,7 @@ static void test_given_up(void **state)
         assert_in_range(made_of(*kind, NAMES, &leaves, &status, why), 1, PATIENCE);
         assert_int_equal(status, 503); /* the server may be what stops */
         assert_string_equal(why, "The server cannot finish the upload now: send it again");
-        assert_int_equal(leaves.asked, PATIENCE + 1); /* not once more */
+        assert_int_equal(leaves.asked, PATIENCE + 1); /* no further attempt */
     }
 }
 

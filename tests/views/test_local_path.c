@@ -133,7 +133,7 @@ static void local_first(void **state)
     assert_int_equal(waits, 10);
     assert_non_null(strstr(local->sentence, "still being asked for: web"));
     assert_null(strstr(whole->sentence, "still being asked for"));
-    /* What is not pending is final. */
+    /* Parts that are not pending are final. */
     assert_true(sum_of(local, &q, GRAPH_NETWORK) >= pending);
     assert_int_equal(sum_of(local, &q, GRAPH_TIMER), sum_of(whole, &q, GRAPH_TIMER));
     assert_true(pending > whole->path->end - whole->path->begin - whole->rows[0].total);

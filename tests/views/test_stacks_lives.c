@@ -62,7 +62,7 @@ static void set_up(struct fixture *f, void (*write)(const char *dir))
         f->traces[i] = traces[0];
         f->traces[i].host = 0;
     }
-    f->host.graph = (const struct graph *)f; /* never looked into */
+    f->host.graph = (const struct graph *)f; /* placeholder, never read */
     f->hosts[0].index = &f->host;
     f->views = (struct views){.traces = f->traces, .n_sources = TRACES, .hosts = f->hosts, .n_hosts = 1};
     rows_read = 0;
