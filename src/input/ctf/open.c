@@ -81,13 +81,6 @@ int ctf_trace_add_piece(struct ctf_trace *t, const char *dir, struct ctf_known *
     return rc;
 }
 
-uint64_t ctf_file_identity(const char *name, const struct stat *st)
-{
-    uint64_t parts[4] = {map_hash(name, strlen(name)), (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec,
-        (uint64_t)st->st_mtim.tv_nsec};
-    return map_hash(parts, sizeof parts);
-}
-
 static void add_file(struct ctf_trace *t, uint32_t piece, const char *name)
 {
     struct ctf_file f = {.piece = piece};

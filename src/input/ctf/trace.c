@@ -77,6 +77,13 @@ static int is_other(const struct ctf_file *f, struct err *e)
     return err_set(e, ERR_LOST, "%s: is not what it was when its trace was opened before; open it anew", f->path);
 }
 
+uint64_t ctf_file_identity(const char *name, const struct stat *st)
+{
+    uint64_t parts[4] = {map_hash(name, strlen(name)), (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec,
+        (uint64_t)st->st_mtim.tv_nsec};
+    return map_hash(parts, sizeof parts);
+}
+
 /* Compares a file with its catalogue entry when its first packet is read. An unchanged file may stay mapped. */
 static int see(struct ctf_trace *t, struct ctf_file *f, struct err *e)
 {
