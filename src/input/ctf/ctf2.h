@@ -70,7 +70,7 @@ struct ctf2_cursor { const char *p, *end; bool separated; };
 struct ctf2_cursor ctf2_cursor(const char *text, const char *end);
 /* Returns the next fragment, without surrounding white space; begin is NULL at the end. */
 struct tsdl_span ctf2_next(struct ctf2_cursor *);
-/* Returns the fragment's type, read from its top level only. *whole: its object is closed. */
+/* Returns the fragment's type, read from its top level only. *whole: its object is closed; NULL: not asked, faster. */
 enum ctf2_fragment ctf2_type(struct tsdl_span, bool *whole);
 
 /* Splits the text into the trace's own parts and those that make the schema. Errors as tsdl_scan. */

@@ -27,8 +27,9 @@ static const char *string_end(const char *p, const char *end, bool *escaped)
 }
 
 /* Returns the position after the object or array at p; NULL: the text ends first. *type: the value of the property
- * `type` at its top level, with its quotes; `escaped`: names there contain escapes. */
-static const char *object_end(const char *p, const char *end, struct tsdl_span *type, bool *escaped)
+ * `type` at its top level, with its quotes, after which nothing is read if `for_type`; `escaped`: names there contain
+ * escapes. */
+static const char *object_end(const char *p, const char *end, struct tsdl_span *type, bool *escaped, bool for_type)
 {
     size_t depth = 0;
     const char *key = NULL, *before = NULL;
@@ -42,9 +43,11 @@ static const char *object_end(const char *p, const char *end, struct tsdl_span *
             if (depth != 1)
                 continue;
             *escaped |= odd;
-            if (before && *before == ':' && key && !memcmp(key, "\"type\"", 6))
+            if (before && *before == ':' && key && !memcmp(key, "\"type\"", 6)) {
                 *type = (struct tsdl_span){begin, stop};
-            else if (!before || *before != ':')
+                if (for_type && !*escaped)
+                    return stop;
+            } else if (!before || *before != ':')
                 key = begin;
             before = begin;
             continue;
@@ -74,7 +77,7 @@ struct tsdl_span ctf2_next(struct ctf2_cursor *c)
     if (c->separated)
         end = memchr(begin, '\x1e', (size_t)(c->end - begin));
     else if (*begin == '{')
-        end = object_end(begin, c->end, &(struct tsdl_span){NULL, NULL}, &(bool){false});
+        end = object_end(begin, c->end, &(struct tsdl_span){NULL, NULL}, &(bool){false}, false);
     end = end ? end : c->end;
     c->p = end;
     while (end > begin && is_space(end[-1]))
@@ -89,8 +92,10 @@ enum ctf2_fragment ctf2_type(struct tsdl_span s, bool *whole)
 {
     struct tsdl_span type = {NULL, NULL};
     bool escaped = false;
-    *whole = object_end(s.begin, s.end, &type, &escaped) != NULL;
-    if (escaped && *whole) { /* rare: uses the parser */
+    bool ended = object_end(s.begin, s.end, &type, &escaped, !whole) != NULL;
+    if (whole)
+        *whole = ended;
+    if (escaped && ended) { /* rare: uses the parser */
         struct err ignored = {0};
         struct tsdl_lexer l = {.text = s.begin, .end = s.end, .e = &ignored, .is_bare = true};
         struct arena arena = {0};
@@ -225,9 +230,9 @@ int ctf2_scan(const char *text, size_t n, struct tsdl_scan *scan, struct err *e)
     struct ctf2_cursor cursor = ctf2_cursor(text, text + n);
     *scan = (struct tsdl_scan){.is_ctf2 = true, .end = text, .trace = {text, text}};
     for (struct tsdl_span s = ctf2_next(&cursor), next; s.begin && !c.l.failed; s = next) {
-        bool whole;
-        enum ctf2_fragment type = ctf2_type(s, &whole);
+        bool whole = true;
         next = ctf2_next(&cursor);
+        enum ctf2_fragment type = ctf2_type(s, next.begin ? NULL : &whole);
         c.n++;
         if (!whole && !next.begin && *s.begin == '{' && c.n_streams) { /* the end is still to come */
             scan->cut = true;

@@ -240,8 +240,7 @@ static void check_stream(struct reader *r, const struct ctf2_node *root)
 
 static void read_fragment(struct reader *r, struct tsdl_span s)
 {
-    bool whole;
-    enum ctf2_fragment type = ctf2_type(s, &whole);
+    enum ctf2_fragment type = ctf2_type(s, NULL);
     const struct ctf2_node *root = ctf2_parse(&r->j, s.begin, s.end);
     if (!root)
         return;
