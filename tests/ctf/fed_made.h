@@ -3,8 +3,33 @@
 #ifndef WEFT_TESTS_FED_MADE_H
 #define WEFT_TESTS_FED_MADE_H
 
+#include "ctf2_metadata.h"
 #include "fed.h"
 #include "stream_made.h"
+
+/* A copy of a recording with metadata in CTF 2: of each directory whose number, by path, is a multiple of `step`. */
+static inline const char *in_ctf2(const char *path, size_t step)
+{
+    static char copy[700];
+    static int number;
+    char command[1500];
+    struct ctf_group *groups;
+    struct err e = {0};
+    size_t n;
+    snprintf(copy, sizeof copy, "%s/ctf2-%d", scratch, number++);
+    snprintf(command, sizeof command, "cp -rL '%s' '%s'", path, copy);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(ctf_discover(copy, &groups, &n, &e), 0);
+    for (size_t i = 0; i < n; i++)
+        for (size_t d = 0; d < groups[i].n; d += step) {
+            char metadata[1400];
+            snprintf(metadata, sizeof metadata, "%s/metadata", groups[i].dirs[d]);
+            if (ctf2_metadata_replace(metadata, &e))
+                fail_msg("%s", e.text);
+        }
+    ctf_groups_free(groups, n);
+    return copy;
+}
 
 enum { LINES = 5, CLASSES = 40 };
 

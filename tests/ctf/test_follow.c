@@ -93,17 +93,19 @@ static void test_growing_files(void **state)
     const char *paths[] = {data_or_skip("traces/live-relayd"), data_or_skip("traces/three-tier/db"),
         data_or_skip("traces/lost-events"), data_or_skip("traces/vm/guest1")};
     uint64_t seed = test_seed(5);
-    for (size_t i = 0; i < 8; i++)
-        grow_files(paths[i % 4], seed + i);
+    for (size_t i = 0; i < 4; i++)
+        grow_files(paths[i], seed + i);
+    for (size_t i = 0; i < 4; i++)
+        grow_files(in_ctf2(paths[i], 1), seed + 4 + i);
 }
 
 /* An archive after the other, and the first one in two steps. */
-static void test_growing_archives(void **state)
+static void grow_archives(const char *path)
 {
     struct opened whole;
     fed_items expected = {0}, got = {0};
     struct err e = {0};
-    open_all(&whole, data_or_skip("traces/rotated"));
+    open_all(&whole, path);
     fed_read_rest(&expected, whole.merge, whole.sources, 97);
     struct ctf_group g = whole.groups[0];
     assert_int_equal(g.n, 5);
@@ -138,6 +140,14 @@ static void test_growing_archives(void **state)
     vec_free(&expected);
     vec_free(&got);
     close_all(&whole);
+}
+
+static void test_growing_archives(void **state)
+{
+    const char *path = data_or_skip("traces/rotated");
+    grow_archives(path);
+    grow_archives(in_ctf2(path, 1));
+    grow_archives(in_ctf2(path, 2)); /* in both formats */
 }
 
 /* Checks that cut or replaced files are reported. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "ctf/metadata.h"
 
@@ -410,4 +411,20 @@ int ctf2_metadata_from(const char *tsdl, size_t n, struct text *out, struct err 
         put_event(&w, md.schema->classes[i]);
     ctf_metadata_fini(&md, NULL);
     return w.failed ? err_set(e, ERR_UNSUPPORTED, "a length or tag that CTF 2 has no path to") : ERR_OK;
+}
+
+int ctf2_metadata_replace(const char *path, struct err *e)
+{
+    struct file_map map;
+    struct text out = {.fd = -1};
+    int r = file_map_open(path, &map, e);
+    if (r != ERR_OK)
+        return r;
+    r = ctf2_metadata_from((const char *)map.data, map.size, &out, e);
+    file_map_close(&map);
+    FILE *f = r == ERR_OK ? fopen(path, "wb") : NULL;
+    if (r == ERR_OK && (!f || fwrite(out.v, 1, out.n, f) != out.n || fclose(f) != 0))
+        r = err_sys(e, "cannot write %s", path);
+    text_fini(&out);
+    return r;
 }

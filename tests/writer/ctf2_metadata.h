@@ -12,5 +12,7 @@ struct text;
 /* Appends to `out`, in CTF 2, what metadata of CTF 1.8 declare. Writes them as LTTng does: without the first underscore
  * of names and labels, the clock's UUID as its uid. */
 int ctf2_metadata_from(const char *tsdl, size_t n, struct text *out, struct err *e);
+/* Replaces a metadata file. */
+int ctf2_metadata_replace(const char *path, struct err *e);
 
 #endif
