@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Taking spans in: bench_spans [SPANS [postgresql://…]], or bench_spans --fill DIR SPANS, which leaves the store there
- * (spans_asked.py).
+/* Taking spans in: bench_spans [SPANS [postgresql://…]], or bench_spans --fill DIR SPANS [postgresql://…], which leaves
+ * the store there, or in the database with its log there (spans_asked.py).
  * OTLP as protobuf, batches of 512, each acknowledged when it is synced, by one sender in the process; how far the
  * database is behind then, and when it has all. Beside them: plain inserts of rows of the same size into an SQLite
  * table with the same two indexes, a transaction for each 4 MiB as the collector makes them. With a PostgreSQL database
@@ -61,12 +61,12 @@ static void take_batch(struct span_collector *c, const struct text *batch, uint6
 }
 
 /* A store of so many spans. */
-static void fill(const char *directory, uint64_t n)
+static void fill(const char *directory, const char *url, uint64_t n)
 {
-    struct span_collector *c = begin_collecting(directory, NULL);
+    struct span_collector *c = begin_collecting(directory, url);
     for (uint64_t made = 0; made < n;) {
         struct text batch = {.fd = -1};
-        bench_make_batch(&batch, &made);
+        bench_make_calls(&batch, &made);
         take_batch(c, &batch, MOST_BEHIND_BYTES);
         text_fini(&batch);
     }
@@ -308,8 +308,8 @@ static void remove_all(const char *directory)
 
 int main(int argc, char **argv)
 {
-    if (argc == 4 && !strcmp(argv[1], "--fill")) {
-        fill(argv[2], strtoull(argv[3], NULL, 10));
+    if ((argc == 4 || argc == 5) && !strcmp(argv[1], "--fill")) {
+        fill(argv[2], argc == 5 ? argv[4] : NULL, strtoull(argv[3], NULL, 10));
         return 0;
     }
     uint64_t n = argc > 1 ? strtoull(argv[1], NULL, 10) : 500000, made = 0;

@@ -230,17 +230,29 @@ class Bench:
                      found["acknowledged"]["per_cpu_s"] / 1e3, "k/s")
             self.row("spans into the collector's database", None, None, found["database"]["per_cpu_s"] / 1e3, "k/s",
                      found["plain"]["per_cpu_s"] / 1e3, peer="plain SQLite inserts")
+        self.asked("SQLite", os.path.join(self.dir, "asked"))
         try:
             server = postgres_server.Postgres()
         except (unittest.SkipTest, AssertionError) as why:
             print(f"PostgreSQL is not measured: {why}", file=sys.stderr)
             return
         found = self.program("spans", "500000", server.url())
+        self.asked("PostgreSQL", server.url(server.new_schema()))
         server.remove()
         for plain, peer in (("plain copy", "plain COPY"), ("plain insert", "plain INSERTs")):
             if found:
                 self.row(f"spans into PostgreSQL, both sides' processor time, beside {peer}", None, None,
                          found["postgres"]["per_cpu_s"] / 1e3, "k/s", found[plain]["per_cpu_s"] / 1e3, peer=peer)
+
+    def asked(self, kind, store, spans=10**6):
+        """Queries over HTTP to a store of many spans; the middle time of many."""
+        _, out = run([sys.executable, os.path.join(ROOT, "bench", "spans_asked.py"), store, str(spans)], one_core=False)
+        found = {line["bench"]: line for line in map(json.loads, out.splitlines())}
+        for key in ("trace by id", "20 newest of a service", "20 newest by a tag that 1 of 100 000 has",
+                    "filter: an attribute that 1 of 100 000 has", "filter: an attribute that none has",
+                    "filter: an operation", "filter: a service and an attribute that 1 of 100 000 has", "dependencies"):
+            self.row(f"a million spans in {kind}: {key}", 10 if key == "trace by id" else 100, 1000,
+                     found[key]["p50_ms"], "ms", less_is_better=True)
 
     def json(self):
         found = self.program("json")

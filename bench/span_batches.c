@@ -44,7 +44,8 @@ static void put_time(struct text *t, unsigned field, uint64_t ns)
     wire_put_bytes(t, &ns, sizeof ns);
 }
 
-static void put_span(struct text *t, const uint64_t trace[2], uint64_t n)
+/* parent: 0 for none. Returns the span's id. */
+static uint64_t put_span(struct text *t, const uint64_t trace[2], uint64_t n, uint64_t parent)
 {
     static const char *const names[] = {"GET /cart", "POST /order", "SELECT", "render", "GET /item", "login"};
     struct text s = {.fd = -1};
@@ -52,6 +53,8 @@ static void put_span(struct text *t, const uint64_t trace[2], uint64_t n)
     char value[64];
     put_blob(&s, 1, trace, 16);
     put_blob(&s, 2, &id, 8);
+    if (parent)
+        put_blob(&s, 4, &parent, 8);
     put_blob(&s, 5, names[n % 6], strlen(names[n % 6]));
     wire_put_u(&s, 6 << 3);
     wire_put_u(&s, 2);
@@ -63,25 +66,45 @@ static void put_span(struct text *t, const uint64_t trace[2], uint64_t n)
     put_pair(&s, 9, "net.peer.name", "db-7.example.org");
     put_blob(t, 2, s.v, s.n);
     text_fini(&s);
+    return id;
+}
+
+/* Spans of a service; empties `spans`. */
+static void put_resource(struct text *t, unsigned service_number, struct text *spans)
+{
+    struct text resource = {.fd = -1}, all = {.fd = -1};
+    char service[16];
+    snprintf(service, sizeof service, "shop-%u", service_number % SERVICES);
+    put_pair(&resource, 1, "service.name", service);
+    put_pair(&resource, 1, "host.name", "web-3");
+    put_blob(&all, 1, resource.v, resource.n);
+    put_blob(&all, 2, spans->v, spans->n);
+    put_blob(t, 1, all.v, all.n);
+    text_fini(&resource);
+    text_fini(&all);
+    text_fini(spans);
+}
+
+static void make_batch(struct text *t, uint64_t *n, unsigned services)
+{
+    struct text spans[2] = {{.fd = -1}, {.fd = -1}};
+    const unsigned service = (unsigned)(*n / BENCH_BATCH);
+    uint64_t trace[2] = {0}, last = 0;
+    for (unsigned i = 0; i < BENCH_BATCH; i++, ++*n) {
+        if (i % BENCH_TRACE_SPANS == 0)
+            trace[0] = bench_draw(), trace[1] = bench_draw(), last = 0;
+        last = put_span(&spans[i % services], trace, *n, services > 1 ? last : 0);
+    }
+    for (unsigned i = 0; i < services; i++)
+        put_resource(t, service + i, &spans[i]);
 }
 
 void bench_make_batch(struct text *t, uint64_t *n)
 {
-    struct text resource = {.fd = -1}, spans = {.fd = -1}, all = {.fd = -1};
-    uint64_t trace[2] = {0};
-    char service[16];
-    snprintf(service, sizeof service, "shop-%u", (unsigned)(*n / BENCH_BATCH % SERVICES));
-    put_pair(&resource, 1, "service.name", service);
-    put_pair(&resource, 1, "host.name", "web-3");
-    for (int i = 0; i < BENCH_BATCH; i++, ++*n) {
-        if (i % BENCH_TRACE_SPANS == 0)
-            trace[0] = bench_draw(), trace[1] = bench_draw();
-        put_span(&spans, trace, *n);
-    }
-    put_blob(&all, 1, resource.v, resource.n);
-    put_blob(&all, 2, spans.v, spans.n);
-    put_blob(t, 1, all.v, all.n);
-    text_fini(&resource);
-    text_fini(&spans);
-    text_fini(&all);
+    make_batch(t, n, 1);
+}
+
+void bench_make_calls(struct text *t, uint64_t *n)
+{
+    make_batch(t, n, 2);
 }
