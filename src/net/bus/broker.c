@@ -58,9 +58,9 @@ static int fail_away(struct broker *b, int code, struct err *e, const char *what
 }
 
 /* Random in each connection, and no right by itself. */
-static bool is_inbox(const char *subject)
+static bool is_inbox(const char *right)
 {
-    return strstr(subject, "_INBOX.weft-") != NULL;
+    return strstr(right, "_INBOX.") != NULL;
 }
 
 /* The text: Permissions Violation for Publish to "SUBJECT". */
@@ -75,9 +75,11 @@ void bus_broker_lacks(struct broker *b, const char *text)
     uint32_t before = (uint32_t)b->lacking.n;
     bool is_new = before < MOST_LACKING && strings_intern(&b->lacking, right, strlen(right)) == before;
     pthread_mutex_unlock(&b->lock);
-    if (is_new)
-        bus_tell(b->arg, "the broker at %s does not let this user %s", b->where,
-            is_inbox(right) ? "hear answers (subscribe to \"_INBOX.>\")" : right);
+    if (is_new && is_inbox(right))
+        bus_tell(b->arg, "the broker at %s does not let this user hear answers (subscribe to \"%s.>\")", b->where,
+            b->inboxes);
+    else if (is_new)
+        bus_tell(b->arg, "the broker at %s does not let this user %s", b->where, right);
     free(right);
 }
 
@@ -527,6 +529,19 @@ static size_t broker_max_payload(struct wire *w)
     return n < SMALLEST_PAYLOAD ? SMALLEST_PAYLOAD : (size_t)n;
 }
 
+static const char *broker_inboxes(struct wire *w)
+{
+    return ((struct broker *)w)->inboxes;
+}
+
+/* 128 random bits: who may make the broker send elsewhere cannot guess the subject. */
+void bus_broker_inbox(const struct broker *b, char out[BROKER_INBOX])
+{
+    uint64_t key[2];
+    arc4random_buf(key, sizeof key);
+    snprintf(out, BROKER_INBOX, "%s.weft-%016" PRIx64 "%016" PRIx64, b->inboxes, key[0], key[1]);
+}
+
 static void broker_local_address(struct wire *w, char *buf, size_t n)
 {
     char *ip = NULL;
@@ -554,6 +569,7 @@ const struct wire_kind broker_kind = {
     .connected = broker_connected,
     .epoch = broker_epoch,
     .max_payload = broker_max_payload,
+    .inboxes = broker_inboxes,
     .local_address = broker_local_address,
     .trouble = broker_trouble,
     .lacks = broker_lacks_for,

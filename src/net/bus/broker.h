@@ -19,6 +19,7 @@ struct broker {
     wire_changed *changed;
     void *arg;
     char *where;               /* servers, without users and passwords */
+    char inboxes[INBOXES_ROOM]; /* "_INBOX", with credentials of a user "_INBOX.USER": others may not listen there */
     int64_t timeout_ns;
     int64_t replicas;          /* see bus_options */
     atomic_bool closed;        /* set by bus_close */
@@ -71,6 +72,10 @@ int bus_broker_subscribe_raw(struct broker *, const char *subject, broker_handle
 void bus_broker_unsubscribe(struct wire_sub *);
 /* Replaces natsSubscription_Destroy, after natsSubscription_Unsubscribe. */
 void bus_broker_destroy_later(struct broker *, natsSubscription *);
+
+/* Makes a subject for deliveries to this connection. */
+enum { BROKER_INBOX = INBOXES_ROOM + 48 };
+void bus_broker_inbox(const struct broker *, char out[BROKER_INBOX]);
 
 /* JetStream's data on a message, from its reply subject. */
 struct bus_broker_mark { uint64_t delivered, stream_seq, consumer_seq, pending; int64_t time_ns; };

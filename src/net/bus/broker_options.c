@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Options of the connection to NATS: servers, credentials, TLS. Messages contain only host names and files. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -86,7 +87,18 @@ static int check_file(const char *what, const char *path, struct err *e)
     return path && access(path, R_OK) ? (err_sys(e, "%s file %s", what, path), ERR_ARG) : 0;
 }
 
-static int set_user(natsOptions *o, const char *path, struct err *e)
+/* Gives a user inboxes of its own, which the broker can keep from others. A name that is too long shares the usual
+ * ones. */
+static natsStatus set_inboxes(natsOptions *o, struct broker *broker, const char *user)
+{
+    char token[INBOXES_ROOM - 8];
+    if (bus_token(user, token, sizeof token))
+        return NATS_OK;
+    snprintf(broker->inboxes, sizeof broker->inboxes, "_INBOX.%s", token);
+    return natsOptions_SetCustomInboxPrefix(o, broker->inboxes);
+}
+
+static int set_user(natsOptions *o, struct broker *broker, const char *path, struct err *e)
 {
     char line[4096];
     int rc = read_line("user", path, line, sizeof line, e);
@@ -95,13 +107,13 @@ static int set_user(natsOptions *o, const char *path, struct err *e)
         rc = err_set(e, ERR_ARG, "user file %s: its first line is not USER:PASSWORD", path);
     if (!rc)
         *colon = '\0';
-    if (!rc && natsOptions_SetUserInfo(o, line, colon + 1))
+    if (!rc && (natsOptions_SetUserInfo(o, line, colon + 1) || set_inboxes(o, broker, line)))
         rc = err_set(e, ERR_NOMEM, "out of memory: user");
     explicit_bzero(line, sizeof line);
     return rc;
 }
 
-static int set_secrets(natsOptions *o, const struct bus_options *b, struct err *e)
+static int set_secrets(natsOptions *o, const struct bus_options *b, struct broker *broker, struct err *e)
 {
     char token[4096];
     int rc = check_file("credentials", b->creds, e);
@@ -113,7 +125,7 @@ static int set_secrets(natsOptions *o, const struct bus_options *b, struct err *
             rc = err_set(e, ERR_NOMEM, "out of memory: token");
         explicit_bzero(token, sizeof token);
     }
-    return rc || !b->user ? rc : set_user(o, b->user, e);
+    return rc || !b->user ? rc : set_user(o, broker, b->user, e);
 }
 
 static int set_tls(natsOptions *o, const struct bus_options *b, bool tls, struct err *e)
@@ -160,12 +172,13 @@ int bus_broker_options(
     char *list = mem_strdup(b->url);
     struct text shown = {.fd = -1};
     natsOptions *o = NULL;
+    snprintf(broker->inboxes, sizeof broker->inboxes, "_INBOX");
     int rc = split(list, urls, &n, MOST_SERVERS, &tls, e);
     if (!rc && natsOptions_Create(&o))
         rc = err_set(e, ERR_NOMEM, "out of memory: bus");
     if (!rc && (natsOptions_SetServers(o, urls, n) || set_usual(o, b, broker)))
         rc = err_set(e, ERR_ARG, "bus: the URL cannot be read; it is nats://[USER:PASSWORD@]HOST[:PORT]");
-    rc = rc ? rc : set_secrets(o, b, e);
+    rc = rc ? rc : set_secrets(o, b, broker, e);
     rc = rc ? rc : set_tls(o, b, tls, e);
     for (int i = 0; !rc && i < n; i++) {
         text_puts(&shown, i ? "," : "");

@@ -164,14 +164,13 @@ static natsStatus ask_for_one(struct broker_queue *q, int64_t ms, natsMsg **out)
         snprintf(question, sizeof question, "{\"batch\":1,\"expires\":%" PRId64 "}", (ms - margin) * 1000000);
     else
         snprintf(question, sizeof question, "{\"batch\":1,\"no_wait\":true}");
-    natsInbox *inbox = NULL;
+    char inbox[BROKER_INBOX];
     natsSubscription *sub = NULL;
-    natsStatus s = natsInbox_Create(&inbox);
-    s = s ? s : natsConnection_SubscribeSync(&sub, q->broker->nc, inbox);
+    bus_broker_inbox(q->broker, inbox);
+    natsStatus s = natsConnection_SubscribeSync(&sub, q->broker->nc, inbox);
     s = s ? s : natsConnection_PublishRequestString(q->broker->nc, subject, inbox, question);
     s = s ? s : natsSubscription_NextMsg(out, sub, ms > SHORT_MS ? ms : SHORT_MS);
     natsSubscription_Destroy(sub);
-    natsInbox_Destroy(inbox);
     return !s && natsMsg_IsNoResponders(*out) ? NATS_NO_RESPONDERS : s;
 }
 

@@ -390,13 +390,13 @@ static int take_all(struct broker_table *t, natsSubscription *sub, uint64_t keys
 static int all_once(
     struct broker_table *t, int64_t deadline_ns, bool *told, bus_entry_handler *handler, void *arg, struct err *e)
 {
-    natsInbox *inbox = NULL;
+    char inbox[BROKER_INBOX];
     natsSubscription *sub = NULL;
     struct counting c;
     struct map keys = {0};
     uint64_t pending = 0;
-    natsStatus s = natsInbox_Create(&inbox);
-    s = s ? s : natsConnection_SubscribeSync(&sub, t->broker->nc, inbox);
+    bus_broker_inbox(t->broker, inbox);
+    natsStatus s = natsConnection_SubscribeSync(&sub, t->broker->nc, inbox);
     int rc = s ? bus_broker_fail(t->broker, s, 0, e, t->what)
                : bus_broker_table_follow(t, NULL, inbox, deadline_ns, &pending, e);
     if (!rc && pending)
@@ -407,7 +407,6 @@ static int all_once(
     map_fini(&keys);
     natsSubscription_Unsubscribe(sub);
     bus_broker_destroy_later(t->broker, sub);
-    natsInbox_Destroy(inbox);
     return rc;
 }
 

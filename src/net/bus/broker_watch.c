@@ -92,12 +92,10 @@ static void end_following(struct broker_watch *w)
 static int follow(struct broker_watch *w, uint64_t *pending)
 {
     int64_t deadline = time_monotonic_ns() + STEP_S * NS_PER_S;
-    natsInbox *inbox = NULL;
-    int rc = natsInbox_Create(&inbox) ? ERR_NOMEM : 0;
-    rc = rc ? rc : bus_broker_subscribe_raw(w->table.broker, inbox, came, nothing, w, &w->sub, NULL);
-    rc = rc ? rc : bus_broker_table_follow(&w->table, w->key, inbox, deadline, pending, NULL);
-    natsInbox_Destroy(inbox);
-    return rc;
+    char inbox[BROKER_INBOX];
+    bus_broker_inbox(w->table.broker, inbox);
+    int rc = bus_broker_subscribe_raw(w->table.broker, inbox, came, nothing, w, &w->sub, NULL);
+    return rc ? rc : bus_broker_table_follow(&w->table, w->key, inbox, deadline, pending, NULL);
 }
 
 static void begin_anew(struct broker_watch *w)

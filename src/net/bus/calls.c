@@ -52,7 +52,7 @@ struct bus_calls {
     int64_t earliest_ns;        /* lower limit of the deadlines of waiting calls */
 };
 
-enum { INBOX_ROOM = 80, REPLY_ROOM = INBOX_ROOM + 20 };
+enum { INBOX_ROOM = INBOXES_ROOM + 48, REPLY_ROOM = INBOX_ROOM + 20 };
 
 struct asker {
     pthread_mutex_t lock; /* guards all below, and all calls */
@@ -602,7 +602,7 @@ int bus_asker_open(struct bus *b, struct err *e)
     uint64_t key[2];
     arc4random_buf(key, sizeof key);
     pthread_mutex_init(&a->lock, NULL);
-    snprintf(a->inbox, sizeof a->inbox, "_INBOX.weft-%016" PRIx64 "%016" PRIx64, key[0], key[1]);
+    snprintf(a->inbox, sizeof a->inbox, "%s.weft-%016" PRIx64 "%016" PRIx64, b->kind->inboxes(b->wire), key[0], key[1]);
     char pattern[sizeof a->inbox + 2];
     snprintf(pattern, sizeof pattern, "%s.*", a->inbox);
     a->hook = (struct bus_hook){.changed = send_unsent, .arg = b};

@@ -284,6 +284,11 @@ static size_t local_max_payload(struct wire *w)
     return LOCAL_MAX_PAYLOAD;
 }
 
+static const char *local_inboxes(struct wire *w)
+{
+    return "_INBOX";
+}
+
 static void local_local_address(struct wire *w, char *buf, size_t n)
 {
     snprintf(buf, n, "127.0.0.1");
@@ -306,6 +311,7 @@ const struct wire_kind local_kind = {
     .connected = local_connected,
     .epoch = local_epoch,
     .max_payload = local_max_payload,
+    .inboxes = local_inboxes,
     .local_address = local_local_address,
     .trouble = local_trouble,
     .lacks = local_lacks,

@@ -12,6 +12,7 @@
 #include "bus/frame.h"
 #include "bus/loop.h"
 
+enum { INBOXES_ROOM = 160 };
 struct wire { const struct wire_kind *kind; }; /* one connection; first member of the implementation's struct */
 struct wire_sub;
 /* nobody: report that a message with this subject as `reply` had no receiver. Valid during the call. */
@@ -27,6 +28,7 @@ struct wire_kind {
     bool (*connected)(struct wire *);
     uint64_t (*epoch)(struct wire *);      /* changes whenever messages may have been lost */
     size_t (*max_payload)(struct wire *);  /* limit of bytes in one message */
+    const char *(*inboxes)(struct wire *); /* prefix of the subjects that answers come to; at most INBOXES_ROOM bytes */
     /* Address of this machine towards the broker; "": unknown. */
     void (*local_address)(struct wire *, char *buf, size_t n);
     int (*trouble)(struct wire *, struct err *); /* see bus_trouble */
