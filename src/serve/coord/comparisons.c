@@ -383,7 +383,7 @@ static void compare(struct coord_call *c, const struct side both[SIDES])
     else if (coord_gather_ask(&f, host, "POST", tree_path(c), body) && coord_gather_wait(&f) &&
         coord_envelopes_open(&f)) {
         note_transferred(c, both, host);
-        coord_tree_send(&f);
+        coord_envelope_merge(&f, coord_merge_tree);
     }
     coord_gather_end(&f);
 }

@@ -12,7 +12,7 @@
 #include "coord/table.h"
 #include "coord/totals.h"
 
-struct bars {
+struct counts {
     uint64_t count[FIGURES_EIGHTHS];
     size_t first, past;
     struct slice series; /* series of the first server that has one; its axes' titles are used */
@@ -45,9 +45,9 @@ bool coord_counts_are_stated(const struct slice *models, size_t n)
 }
 
 /* Adds a server's series. Returns NULL, or the error; nothing is taken then. */
-static const char *take(struct bars *all, struct slice series)
+static const char *take(struct counts *all, struct slice series)
 {
-    struct bars sum = *all, *b = &sum;
+    struct counts sum = *all, *b = &sum;
     struct slice_walk ranges = slice_items(slice_get(series, "xRanges")),
                       counts = slice_items(slice_get(series, "yValues"));
     for (struct slice range, count; slice_next(&ranges, &range) && slice_next(&counts, &count);) {
@@ -66,7 +66,7 @@ static const char *take(struct bars *all, struct slice series)
     return NULL;
 }
 
-static void put_ranges(struct json *j, const struct bars *b)
+static void put_ranges(struct json *j, const struct counts *b)
 {
     json_begin_array(j);
     for (size_t i = b->first; i < b->past; i++) {
@@ -78,7 +78,7 @@ static void put_ranges(struct json *j, const struct bars *b)
     json_end_array(j);
 }
 
-static void put_counts(struct json *j, const struct bars *b)
+static void put_counts(struct json *j, const struct counts *b)
 {
     json_begin_array(j);
     for (size_t i = b->first; i < b->past; i++)
@@ -86,7 +86,7 @@ static void put_counts(struct json *j, const struct bars *b)
     json_end_array(j);
 }
 
-static void put_series(struct json *j, const struct bars *b)
+static void put_series(struct json *j, const struct counts *b)
 {
     struct slice_walk w = slice_members(b->series);
     json_begin_object(j);
@@ -104,30 +104,29 @@ static void put_series(struct json *j, const struct bars *b)
     json_end_object(j);
 }
 
-/* Sends the sums; other members of the model are those of the first server. */
-static void send(struct coord_answers *f, const struct bars *b)
+void coord_merge_counts(struct coord_answers *f, int64_t id, struct json *j)
 {
-    struct coord_call *c = f->call;
-    struct text t = {.fd = -1};
-    struct json j = coord_envelope_begin(c, &t);
-    size_t i = 0;
-    while (i + 1 < f->n && !f->v[i].model.at)
-        i++;
-    struct slice_walk w = slice_members(f->v[i].model);
-    json_begin_object(&j);
-    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        slice_put_key(&j, key);
-        if (!slice_equals(key, "series")) {
-            slice_put(&j, value);
-            continue;
+    struct counts sum = {.id = id};
+    for (size_t i = 0; i < f->n; i++) {
+        struct slice_walk w = slice_items(slice_get(f->v[i].model, "series"));
+        for (struct slice series; slice_next(&w, &series);) {
+            const char *wrong = take(&sum, series);
+            if (wrong)
+                coord_answer_spoil(f, &f->v[i], wrong);
         }
-        json_begin_array(&j);
-        if (b->series.at)
-            put_series(&j, b);
-        json_end_array(&j);
     }
-    json_end_object(&j);
-    coord_envelope_send(c, &t);
+    if (!coord_answers_some(f)) {
+        json_write_null(j);
+        return;
+    }
+    json_begin_object(j);
+    coord_put_rest(f, j, "series");
+    json_key(j, "series");
+    json_begin_array(j);
+    if (sum.series.at)
+        put_series(j, &sum);
+    json_end_array(j);
+    json_end_object(j);
 }
 
 /* Finds each member's own item in its tree; *id: that of the first one, which clients know. False: the request is not
@@ -153,42 +152,32 @@ static bool find_entries(struct coord_call *c, const struct slice *trees, json_t
     return wanted;
 }
 
-static void ask_and_send(struct coord_call *c, json_t **items, struct bars *b)
+static void ask_and_send(struct coord_call *c, json_t **items, int64_t id)
 {
     struct coord_answers f;
-    bool some = false;
     coord_gather_begin(&f, c, c->request.n_members);
     for (size_t i = 0; i < c->request.n_members; i++)
         coord_gather_ask(&f, c->request.members[i], "POST", coord_path_asked(&c->request),
             coord_body_with(c, c->request.members[i], "requested_items", items[i], NULL, NULL));
     if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
-        for (size_t i = 0; i < f.n; i++) {
-            struct slice_walk w = slice_items(slice_get(f.v[i].model, "series"));
-            for (struct slice s; slice_next(&w, &s);) {
-                const char *wrong = take(b, s);
-                if (wrong)
-                    coord_answer_spoil(&f, &f.v[i], wrong);
-            }
-            some |= f.v[i].model.at != NULL;
-        }
-        if (some)
-            send(&f, b);
-        else
-            coord_envelope_send_null(c, c->outcome.status, c->outcome.message);
+        struct text t = {.fd = -1};
+        struct json j = coord_envelope_begin(c, &t);
+        coord_merge_counts(&f, id, &j);
+        coord_envelope_send(c, &t);
     }
     coord_gather_end(&f);
 }
 
 bool coord_counts_answer(struct coord_call *c)
 {
-    struct bars b = {.id = -1};
+    int64_t id = -1;
     if (!strstr(c->request.path, "/genericXY/"))
         return false;
     const struct slice *trees = coord_member_trees(c);
     json_t **items = arena_new(c->arena, json_t *, c->request.n_members + 1);
-    if (!trees || !coord_counts_are_stated(trees, c->request.n_members) || !find_entries(c, trees, items, &b.id))
+    if (!trees || !coord_counts_are_stated(trees, c->request.n_members) || !find_entries(c, trees, items, &id))
         return false;
     c->outcome.missing.n = 0; /* the new question reports missing sources itself */
-    ask_and_send(c, items, &b);
+    ask_and_send(c, items, id);
     return true;
 }

@@ -46,7 +46,7 @@ bool coord_experiment_is(struct slice);
 void coord_experiments_ask(struct coord_call *, struct coord_answers *); /* asks all servers for their lists */
 void coord_experiments_take(struct coord_answers *, struct experiments_all *);
 /* Writes the list of all experiments. Missing sources of one experiment are written with it. */
-void coord_merge_experiments(struct coord_answers *, struct json *);
+coord_merge coord_merge_experiments;
 /* Writes an experiment, and notes its missing sources. */
 void coord_merge_experiment(struct coord_call *, struct json *, const struct joined_experiment *);
 /* Sends the experiment merged from the servers' answers, or 404. */
@@ -56,6 +56,8 @@ const char *coord_experiment_name(struct coord_call *);
 
 /* ---- traces ---- */
 
+/* Writes the traces of all lists, which are the models. */
+coord_merge coord_merge_traces;
 /* Writes the traces of a server's list as items of an open array. */
 void coord_put_traces(struct coord_call *, struct json *, const struct node *, struct slice list);
 /* Finds the owners of traces by the uuids known to clients; node NULL: unknown. False: the client is gone. */

@@ -6,6 +6,7 @@
 #include "coord/entries.h"
 #include "coord/gather.h"
 #include "coord/output_cache.h"
+#include "coord/outputs.h"
 #include "coord/question.h"
 #include "coord/rotation.h"
 #include "coord/times.h"
@@ -213,25 +214,30 @@ static struct part_outputs *take_all(const struct coord_answers *f, struct outpu
     return its;
 }
 
+void coord_merge_outputs(struct coord_answers *f, struct json *j)
+{
+    struct outputs all = {0};
+    const struct part_outputs *its = take_all(f, &all);
+    json_begin_array(j);
+    for (size_t i = 0; i < f->n; i++)
+        for (size_t k = its[i].from; k < its[i].to; k++)
+            put_output(f->call, j, &f->v[i], all.v.v[k]);
+    json_end_array(j);
+    vec_free(&all.v);
+    map_fini(&all.by_id);
+}
+
 /* Lists objects with ids: outputs, or configuration types. */
 void coord_outputs_list(struct coord_call *c)
 {
     struct coord_answers f;
-    struct outputs all = {0};
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     if (ask_members(&f, c, "GET", NULL, '[') && somebody_answers(&f)) {
-        const struct part_outputs *its = take_all(&f, &all);
-        json_begin_array(&j);
-        for (size_t i = 0; i < f.n; i++)
-            for (size_t k = its[i].from; k < its[i].to; k++)
-                put_output(c, &j, &f.v[i], all.v.v[k]);
-        json_end_array(&j);
+        coord_merge_outputs(&f, &j);
         coord_warn(c);
         coord_reply(c, 200, &t);
     }
-    vec_free(&all.v);
-    map_fini(&all.by_id);
     coord_gather_end(&f);
 }
 

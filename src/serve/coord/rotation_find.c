@@ -6,20 +6,31 @@
 #include "coord/gather.h"
 #include "coord/rotation.h"
 
+/* Returns whether the member is a piece that never reported its range. */
+static bool is_unknown(struct coord_call *c, const struct node *n)
+{
+    return n->rotation && !coord_node_is_away(n) && !coord_member_range(c, n).end;
+}
+
 static void learn_ranges(struct coord_call *c)
 {
+    const struct coord_request *r = &c->request;
+    const char *path = arena_printf(c->arena, "/experiments/%s", coord_path_part(c->arena, r->arg[0]));
     struct coord_answers f;
     struct time_range its;
-    coord_gather_begin(&f, c, c->request.n_members);
-    for (size_t i = 0; i < c->request.n_members; i++)
-        if (c->request.members[i]->rotation && !coord_node_is_away(c->request.members[i]) &&
-            !coord_member_range(c, c->request.members[i]).end)
-            coord_gather_ask(&f, c->request.members[i], "GET",
-                arena_printf(c->arena, "/experiments/%s", coord_path_part(c->arena, c->request.arg[0])), NULL);
-    if (f.n && coord_gather_wait(&f))
+    size_t first = 0;
+    while (first < r->n_members && !is_unknown(c, r->members[first]))
+        first++;
+    if (first == r->n_members)
+        return;
+    coord_gather_begin(&f, c, r->n_members);
+    for (size_t i = first; i < r->n_members; i++)
+        if (is_unknown(c, r->members[i]))
+            coord_gather_ask(&f, r->members[i], "GET", path, NULL);
+    if (coord_gather_wait(&f))
         for (size_t i = 0; i < f.n; i++)
             if (f.v[i].fate == COORD_GOOD)
-                coord_note_range(c, c->request.arg[0], f.v[i].node, f.v[i].root, &its);
+                coord_note_range(c, r->arg[0], f.v[i].node, f.v[i].root, &its);
     coord_gather_end(&f);
 }
 

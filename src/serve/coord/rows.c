@@ -1,222 +1,129 @@
 /* SPDX-License-Identifier: MIT */
-/* Data of entries: states, arrows, series, tooltips, annotations; and styles. */
+/* Data of entries: merging of states, arrows, series, tooltips, annotations; and of styles. */
+#include "coord/rows.h"
+
 #include <string.h>
 
-#include "coord/counts.h"
 #include "coord/entries.h"
-#include "coord/gather.h"
 #include "coord/groups.h"
-#include "coord/question.h"
 #include "coord/rotation.h"
-#include "coord/totals.h"
 
-/* ---- rows of requested entries: each server is asked for its own ---- */
+/* ---- rows of requested entries ---- */
 
-/* Returns the body for a member; NULL: it has nothing to report. */
-typedef const char *make_body(struct coord_call *, size_t member, json_t *items);
-
-static const char *body_plain(struct coord_call *c, size_t member, json_t *items)
-{
-    return coord_body_with(c, c->request.members[member], "requested_items", items, NULL, NULL);
-}
-
-/* Asks the owners of the requested items. False: an answer was sent. */
-static bool ask_owners(
-    struct coord_answers *f, struct coord_call *c, const char *path, struct items *items, make_body *make)
-{
-    const char *body;
-    size_t asked = 0;
-    if (!coord_groups_ask(c))
-        return false;
-    const char *wrong = coord_items_split(c, items);
-    if (wrong || !items->given) {
-        coord_error(c, 400, wrong ? wrong : "Missing query parameters: requested_items", NULL);
-        return false;
-    }
-    coord_gather_begin(f, c, c->request.n_members + c->c->n_groups);
-    for (size_t i = 0; i < c->request.n_members; i++)
-        if (json_array_size(items->own[i]) && (body = make(c, i, items->own[i]))) {
-            coord_gather_ask(f, c->request.members[i], "POST", path, body);
-            asked++;
-        }
-    for (size_t i = 0; i < c->request.n_members && !asked; i++) /* errors in the rest: one server reports them */
-        if (!coord_node_is_away(c->request.members[i]) || i + 1 == c->request.n_members) {
-            coord_gather_ask(f, c->request.members[i], "POST", path, body_plain(c, i, items->own[i]));
-            asked++;
-        }
-    if (coord_gather_wait(f) && coord_envelopes_open(f))
-        return true;
-    coord_gather_end(f);
-    return false;
-}
-
-/* Sends the arrays of all models joined; `ids`: members of their objects that are ids. Other members are those of the
+/* Writes the arrays of all models joined; `ids`: members of their objects that are ids. Other members are those of the
  * first model. */
-static void send_joined(struct coord_answers *f, const char *array, const char *const *ids)
+static void join(struct coord_answers *f, struct json *j, const char *array, const char *const *ids)
 {
-    struct text t = {.fd = -1};
-    bool first = true;
-    struct json j = coord_envelope_begin(f->call, &t);
-    json_begin_object(&j);
-    for (size_t i = 0; i < f->n; i++) {
-        struct slice_walk w = slice_members(f->v[i].model);
-        for (struct slice key, value; first && slice_next_member(&w, &key, &value);)
-            if (!slice_equals(key, array)) {
-                slice_put_key(&j, key);
-                slice_put(&j, value);
-            }
-        first = first && !f->v[i].model.at;
-    }
-    json_key(&j, array);
-    json_begin_array(&j);
+    struct coord_call *c = f->call;
+    int64_t own;
+    json_begin_object(j);
+    coord_put_rest(f, j, array);
+    json_key(j, array);
+    json_begin_array(j);
     for (size_t i = 0; i < f->n; i++) {
         struct slice_walk w = slice_items(slice_get(f->v[i].model, array));
-        int64_t own;
         for (struct slice row; slice_next(&w, &row);)
-            if (!f->call->question.lines || !slice_integer(slice_get(row, ids[0]), &own) ||
-                !coord_groups_hide(f->call, coord_id(f->call, f->v[i].node, own)))
-                coord_put_with_ids(f->call, &j, f->v[i].node, row, ids);
+            if (!c->question.lines || !slice_integer(slice_get(row, ids[0]), &own) ||
+                !coord_groups_hide(c, coord_id(c, f->v[i].node, own)))
+                coord_put_with_ids(c, j, f->v[i].node, row, ids);
         coord_answer_release(&f->v[i]);
     }
-    json_end_array(&j);
-    json_end_object(&j);
-    coord_envelope_send(f->call, &t);
+    json_end_array(j);
+    json_end_object(j);
 }
 
-static void send_rows(struct coord_call *c, const char *array, const char *const *ids, make_body *make,
-    void (*fold)(struct coord_answers *), void (*add)(struct coord_answers *))
+/* Drops answers without the array. False: none is left, and null was written. */
+static bool are_rows(struct coord_answers *f, struct json *j, const char *array)
 {
-    struct coord_answers f;
-    struct items items;
-    bool some = false;
-    if (!ask_owners(&f, c, coord_path_asked(&c->request), &items, make))
+    for (size_t i = 0; i < f->n; i++)
+        if (f->v[i].model.at && !slice_is(slice_get(f->v[i].model, array), '['))
+            coord_answer_spoil(f, &f->v[i], "its answer has another form than the protocol's");
+    if (!coord_answers_some(f))
+        json_write_null(j);
+    return coord_answers_some(f);
+}
+
+void coord_merge_states(struct coord_answers *f, struct json *j)
+{
+    if (!are_rows(f, j, "rows"))
         return;
-    for (size_t i = 0; i < f.n; i++) {
-        struct coord_answer *p = &f.v[i];
-        if (p->model.at && !slice_is(slice_get(p->model, array), '['))
-            coord_answer_spoil(&f, p, "its answer has another form than the protocol's");
-        some |= p->model.at != NULL;
-    }
-    if (some) {
-        fold(&f);
-        add(&f);
-        send_joined(&f, array, ids);
-    } else {
-        coord_envelope_send_null(c, c->outcome.status, c->outcome.message);
-    }
-    coord_gather_end(&f);
+    coord_rotation_fold_states(f);
+    coord_groups_add_states(f);
+    join(f, j, "rows", (const char *const[]){"entryId", NULL});
 }
 
-static const char *body_states(struct coord_call *c, size_t member, json_t *items)
+void coord_merge_series(struct coord_answers *f, struct json *j)
 {
-    struct coord_rotation *rotations;
-    size_t n = c->request.members[member]->rotation ? coord_rotations_find(c, &rotations) : 0;
-    for (size_t g = 0; g < n; g++)
-        for (size_t i = 0; i < rotations[g].n; i++)
-            if (rotations[g].v[i].node == c->request.members[member])
-                return coord_rotation_states_body(c, &rotations[g], i, items);
-    return body_plain(c, member, items);
+    if (!are_rows(f, j, "series"))
+        return;
+    coord_rotation_fold_series(f);
+    coord_groups_add_series(f);
+    join(f, j, "series", (const char *const[]){"seriesId", NULL});
 }
 
-void coord_analysis_states(struct coord_call *c)
-{
-    send_rows(c, "rows", (const char *const[]){"entryId", NULL}, body_states, coord_rotation_fold_states,
-        coord_groups_add_states);
-}
-
-void coord_analysis_xy(struct coord_call *c)
-{
-    if (!coord_totals_answer(c) && !coord_counts_answer(c) && !http_gone(c->q))
-        send_rows(c, "series", (const char *const[]){"seriesId", NULL}, body_plain, coord_rotation_fold_series,
-            coord_groups_add_series);
-}
-
-/* ---- data from all servers ---- */
-
-static void ask_all(struct coord_answers *f, struct coord_call *c, const char *method)
-{
-    const char *path = coord_path_asked(&c->request), *set = http_query(c->q, "markerSetId");
-    if (set)
-        path = arena_printf(c->arena, "%s?markerSetId=%s", path, coord_path_part(c->arena, set));
-    coord_gather_begin(f, c, c->request.n_members);
-    for (size_t i = 0; i < c->request.n_members; i++)
-        coord_gather_ask(f, c->request.members[i], method, path,
-            *method == 'P' ? coord_body_with(c, c->request.members[i], NULL, NULL, NULL, NULL) : NULL);
-}
-
-void coord_analysis_arrows(struct coord_call *c)
+void coord_merge_arrows(struct coord_answers *f, struct json *j)
 {
     static const char *const ids[] = {"sourceId", "targetId", NULL};
-    struct coord_answers f;
-    struct text t = {.fd = -1};
-    ask_all(&f, c, "POST");
-    if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
-        struct json j = coord_envelope_begin(c, &t);
-        json_begin_array(&j);
-        for (size_t i = 0; i < f.n; i++) {
-            struct slice_walk w = slice_items(f.v[i].model);
-            for (struct slice arrow; slice_next(&w, &arrow);)
-                coord_put_with_ids(c, &j, f.v[i].node, arrow, ids);
-            coord_answer_release(&f.v[i]);
-        }
-        json_end_array(&j);
-        coord_envelope_send(c, &t);
+    json_begin_array(j);
+    for (size_t i = 0; i < f->n; i++) {
+        struct slice_walk w = slice_items(f->v[i].model);
+        for (struct slice arrow; slice_next(&w, &arrow);)
+            coord_put_with_ids(f->call, j, f->v[i].node, arrow, ids);
+        coord_answer_release(&f->v[i]);
     }
-    coord_gather_end(&f);
+    json_end_array(j);
 }
+
+/* ---- unions ---- */
+
+enum { MAX_NAMES = 4096 };
 
 /* Names of members already written; the first object with a name wins. */
 struct names {
     struct slice *v;
-    size_t n, most;
+    size_t n;
 };
+
+static struct names names_new(const struct coord_answers *f)
+{
+    return (struct names){arena_new(f->call->arena, struct slice, MAX_NAMES), 0};
+}
+
 static bool is_new(struct names *n, struct slice name)
 {
     for (size_t i = 0; i < n->n; i++)
         if (slice_same(n->v[i], name))
             return false;
-    if (n->n < n->most)
+    if (n->n < MAX_NAMES)
         n->v[n->n++] = name;
     return true;
 }
 
-enum { MAX_NAMES = 4096 };
+typedef void put_named(struct coord_answers *, struct json *, struct slice name, struct slice value);
 
-static struct names names_new(struct coord_call *c)
+/* Writes an object with one member: the members of all models' objects of that name, each once. */
+static void put_members(struct coord_answers *f, struct json *j, const char *object, put_named *put)
 {
-    return (struct names){arena_new(c->arena, struct slice, MAX_NAMES), 0, MAX_NAMES};
-}
-
-void coord_analysis_style(struct coord_call *c)
-{
-    struct coord_answers f;
-    struct text t = {.fd = -1};
-    struct names names = names_new(c);
-    ask_all(&f, c, "POST");
-    if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
-        struct json j = coord_envelope_begin(c, &t);
-        json_begin_object(&j);
-        json_key(&j, "styles");
-        json_begin_object(&j);
-        for (size_t i = 0; i < f.n; i++) {
-            struct slice_walk w = slice_members(slice_get(f.v[i].model, "styles"));
-            for (struct slice key, value; slice_next_member(&w, &key, &value);)
-                if (is_new(&names, key)) {
-                    slice_put_key(&j, key);
-                    slice_put(&j, value);
-                }
-        }
-        json_end_object(&j);
-        json_end_object(&j);
-        coord_envelope_send(c, &t);
+    struct names names = names_new(f);
+    json_begin_object(j);
+    json_key(j, object);
+    json_begin_object(j);
+    for (size_t i = 0; i < f->n; i++) {
+        struct slice_walk w = slice_members(slice_get(f->v[i].model, object));
+        for (struct slice key, value; slice_next_member(&w, &key, &value);)
+            if (is_new(&names, key)) {
+                slice_put_key(j, key);
+                put(f, j, key, value);
+            }
     }
-    coord_gather_end(&f);
+    json_end_object(j);
+    json_end_object(j);
 }
 
-/* Writes the items of arrays, without duplicates. */
+/* Writes the items of arrays, each once. */
 static void put_union(struct coord_answers *f, struct json *j, const char *array)
 {
-    struct names names = names_new(f->call);
+    struct names names = names_new(f);
     json_begin_array(j);
     for (size_t i = 0; i < f->n; i++) {
         struct slice model = f->v[i].model;
@@ -228,41 +135,33 @@ static void put_union(struct coord_answers *f, struct json *j, const char *array
     json_end_array(j);
 }
 
-void coord_analysis_categories(struct coord_call *c)
+static void put_style(struct coord_answers *f, struct json *j, struct slice name, struct slice value)
 {
-    struct coord_answers f;
-    struct text t = {.fd = -1};
-    ask_all(&f, c, "GET");
-    if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
-        struct json j = coord_envelope_begin(c, &t);
-        json_begin_object(&j);
-        json_key(&j, "annotationCategories");
-        put_union(&f, &j, "annotationCategories");
-        json_end_object(&j);
-        coord_envelope_send(c, &t);
-    }
-    coord_gather_end(&f);
+    slice_put(j, value);
 }
 
-void coord_marker_sets(struct coord_call *c)
+void coord_merge_styles(struct coord_answers *f, struct json *j)
 {
-    struct coord_answers f;
-    struct text t = {.fd = -1};
-    ask_all(&f, c, "GET");
-    if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
-        struct json j = coord_envelope_begin(c, &t);
-        put_union(&f, &j, NULL);
-        coord_envelope_send(c, &t);
-    }
-    coord_gather_end(&f);
+    put_members(f, j, "styles", put_style);
 }
 
-/* ---- annotations ---- */
+void coord_merge_categories(struct coord_answers *f, struct json *j)
+{
+    json_begin_object(j);
+    json_key(j, "annotationCategories");
+    put_union(f, j, "annotationCategories");
+    json_end_object(j);
+}
 
-static void put_category(struct coord_answers *f, struct json *j, struct slice name)
+void coord_merge_marker_sets(struct coord_answers *f, struct json *j)
+{
+    put_union(f, j, NULL);
+}
+
+/* Writes the annotations of a category, of all servers. */
+static void put_category(struct coord_answers *f, struct json *j, struct slice name, struct slice first)
 {
     static const char *const ids[] = {"entryId", NULL};
-    slice_put_key(j, name);
     json_begin_array(j);
     for (size_t i = 0; i < f->n; i++) {
         struct slice_walk w = slice_members(slice_get(f->v[i].model, "annotations"));
@@ -275,56 +174,12 @@ static void put_category(struct coord_answers *f, struct json *j, struct slice n
     json_end_array(j);
 }
 
-/* Asks for annotations. Items are optional; without them, the request goes to all servers unchanged. */
-void coord_analysis_annotations(struct coord_call *c)
+void coord_merge_annotations(struct coord_answers *f, struct json *j)
 {
-    struct coord_answers f;
-    struct text t = {.fd = -1};
-    struct items items;
-    struct names names = names_new(c);
-    const char *wrong = NULL, *path = coord_path_asked(&c->request);
-    bool by_items = json_is_array(json_object_get(c->request.parameters, "requested_items"));
-    if (by_items && (wrong = coord_items_split(c, &items))) {
-        coord_error(c, 400, wrong, NULL);
-        return;
-    }
-    coord_gather_begin(&f, c, c->request.n_members);
-    for (size_t i = 0; i < c->request.n_members; i++)
-        coord_gather_ask(&f, c->request.members[i], "POST", path,
-            coord_body_with(c, c->request.members[i], by_items ? "requested_items" : NULL,
-                by_items ? items.own[i] : NULL, NULL, NULL));
-    if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
-        struct json j = coord_envelope_begin(c, &t);
-        json_begin_object(&j);
-        json_key(&j, "annotations");
-        json_begin_object(&j);
-        for (size_t i = 0; i < f.n; i++) {
-            struct slice_walk w = slice_members(slice_get(f.v[i].model, "annotations"));
-            for (struct slice key, value; slice_next_member(&w, &key, &value);)
-                if (is_new(&names, key))
-                    put_category(&f, &j, key);
-        }
-        json_end_object(&j);
-        json_end_object(&j);
-        coord_envelope_send(c, &t);
-    }
-    coord_gather_end(&f);
+    put_members(f, j, "annotations", put_category);
 }
 
-/* ---- tooltips: answered by the owner ---- */
-
-/* Returns the requested element with the owner's ids. */
-static json_t *own_element(struct coord_call *c, const struct node *owner)
-{
-    static const char *const keys[] = {"entryId", "destinationId"};
-    json_t *e = json_copy(json_object_get(c->request.parameters, "requested_element"));
-    for (int i = 0; i < 2; i++) {
-        int64_t id, own;
-        if (coord_integer(json_object_get(e, keys[i]), &id) && id >= 0)
-            json_object_set_new(e, keys[i], json_integer(coord_entry_owner(c, id, &own) == owner ? own : -1));
-    }
-    return e;
-}
+/* ---- tooltips ---- */
 
 /* Writes a value of a tooltip. A time is recognized by its date. */
 static void put_tip(struct json *j, const struct node *owner, struct slice tip)
@@ -335,133 +190,18 @@ static void put_tip(struct json *j, const struct node *owner, struct slice tip)
         slice_put(j, tip);
 }
 
-static void put_tips(struct json *j, const struct node *owner, struct slice tips)
+void coord_merge_tips(struct coord_answers *f, struct json *j)
 {
-    struct slice_walk w = slice_members(tips);
+    const struct coord_answer *p = &f->v[0];
+    struct slice_walk w = slice_members(p->model);
+    if (!slice_is(p->model, '{')) {
+        json_write_null(j);
+        return;
+    }
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
         slice_put_key(j, key);
-        put_tip(j, owner, value);
+        put_tip(j, p->node, value);
     }
     json_end_object(j);
-}
-
-/* Returns the member with the requested entry; else one that can report what is wrong with the question. */
-static size_t owner_of_items(struct coord_call *c, const struct items *items)
-{
-    json_t *list = json_object_get(c->request.parameters, "requested_items"), *item;
-    const struct node *n = NULL;
-    size_t i, owner = 0;
-    int64_t own;
-    json_array_foreach (list, i, item)
-        if (!n)
-            n = coord_entry_owner(c, json_integer_value(item), &own);
-    while (owner < c->request.n_members && c->request.members[owner] != n)
-        owner++;
-    if (n && owner < c->request.n_members && json_array_size(items->own[owner]))
-        return owner;
-    for (owner = 0; owner + 1 < c->request.n_members && coord_node_is_away(c->request.members[owner]);)
-        owner++;
-    return owner;
-}
-
-static void send_tips(struct coord_call *c, const struct coord_answer *p)
-{
-    struct text t = {.fd = -1};
-    struct json j = coord_envelope_begin(c, &t);
-    if (slice_is(p->model, '{'))
-        put_tips(&j, p->node, p->model);
-    else
-        json_write_null(&j);
-    coord_envelope_send(c, &t);
-}
-
-/* Returns the previous piece of the member's group that has the requested entry, too; n_members: none. */
-static size_t piece_before(struct coord_call *c, size_t member, const struct items *items)
-{
-    size_t best = c->request.n_members;
-    for (size_t i = 0; i < c->request.n_members && c->request.members[member]->rotation; i++)
-        if (c->request.members[i]->rotation == c->request.members[member]->rotation && json_array_size(items->own[i]) &&
-            coord_member_range(c, c->request.members[i]).begin <
-                coord_member_range(c, c->request.members[member]).begin &&
-            (best == c->request.n_members ||
-                coord_member_range(c, c->request.members[i]).begin >
-                    coord_member_range(c, c->request.members[best]).begin))
-            best = i;
-    return best;
-}
-
-/* Asks a piece for its end: the next piece does not know the state at its own begin, but this one does. */
-static void tip_at_end(struct coord_call *c, size_t member, json_t *items)
-{
-    struct coord_answers f;
-    json_t *p = json_copy(c->request.parameters), *element = own_element(c, c->request.members[member]);
-    json_t *end = json_integer(coord_member_range(c, c->request.members[member]).end);
-    json_object_set(p, "requested_items", items);
-    json_object_set_new(p, "requested_times", json_pack("[O]", end));
-    if (element) {
-        json_object_set(element, "entryId", json_array_get(items, 0));
-        json_object_set(element, "time", end);
-        json_object_set_new(element, "duration", json_integer(0));
-        json_object_set(p, "requested_element", element);
-    }
-    coord_gather_begin(&f, c, 1);
-    coord_gather_ask(&f, c->request.members[member], "POST", coord_path_asked(&c->request),
-        coord_body_of(c, c->request.members[member], p));
-    if (coord_gather_wait(&f) && coord_envelopes_open(&f))
-        send_tips(c, &f.v[0]);
-    coord_gather_end(&f);
-    json_decref(end);
-    json_decref(element);
-    json_decref(p);
-}
-
-/* Sends the tooltip of a group's line, from its machines' states at that time. */
-static void send_group_tips(struct coord_call *c)
-{
-    static const char end[] = "tooltip";
-    struct coord_answers f;
-    struct items items;
-    struct text t = {.fd = -1};
-    const char *path = coord_path_asked(&c->request);
-    path = arena_printf(c->arena, "%.*sstates", (int)(strlen(path) - strlen(end)), path);
-    if (!ask_owners(&f, c, path, &items, body_states))
-        return;
-    coord_rotation_fold_states(&f);
-    struct json j = coord_envelope_begin(c, &t);
-    coord_groups_put_tips(&f, &j);
-    coord_envelope_send(c, &t);
-    coord_gather_end(&f);
-}
-
-void coord_analysis_tooltip(struct coord_call *c)
-{
-    if (coord_groups_point(c)) {
-        send_group_tips(c);
-        return;
-    }
-    struct coord_answers f;
-    struct items items;
-    const char *wrong = coord_items_split(c, &items), *path = coord_path_asked(&c->request);
-    if (wrong) {
-        coord_error(c, 400, wrong, NULL);
-        return;
-    }
-    size_t owner = owner_of_items(c, &items);
-    json_t *element = own_element(c, c->request.members[owner]);
-    const char *body = coord_body_with(c, c->request.members[owner], items.given ? "requested_items" : NULL,
-        items.own[owner], element ? "requested_element" : NULL, element);
-    coord_gather_begin(&f, c, 1);
-    coord_gather_ask(&f, c->request.members[owner], "POST", path, body);
-    if (coord_gather_wait(&f) && coord_envelopes_open(&f)) {
-        struct slice_walk w = slice_members(f.v[0].model);
-        struct slice key, value;
-        size_t before = slice_next_member(&w, &key, &value) ? c->request.n_members : piece_before(c, owner, &items);
-        if (before < c->request.n_members)
-            tip_at_end(c, before, items.own[before]);
-        else
-            send_tips(c, &f.v[0]);
-    }
-    coord_gather_end(&f);
-    json_decref(element);
 }

@@ -31,6 +31,9 @@ struct table_columns {
 /* Finds the columns of the request's output; asks members that never reported them. False: an answer was sent, or the
  * client is gone. */
 bool coord_columns_find(struct coord_call *, struct table_columns *);
+/* Merges the members' lists of columns; at NULL: none. */
+void coord_columns_merge(struct coord_call *, const struct slice *models, struct table_columns *);
+void coord_put_columns(struct json *, const struct table_columns *);
 
 /* ---- positions of lines (table_positions.c) ---- */
 
@@ -77,6 +80,9 @@ bool coord_table_ask(struct merged_table *, const struct line_ask *, struct line
 struct chosen_line { size_t member; const struct line_answer *of; const struct table_line *line; };
 /* Lines of all members, in order. */
 struct merged_lines { struct chosen_line *v; uint64_t n; };
+/* Reads the lines in a member's model, at most `most`. Returns NULL, or what is wrong with them. */
+const char *coord_table_read(const struct merged_table *, size_t member, struct slice model, uint64_t most,
+    struct line_answer *);
 uint64_t coord_table_size(const struct merged_table *);
 uint64_t coord_position_sum(const struct merged_table *, const uint64_t *position);
 /* Compares line a of member i with line b of member k; < 0: a comes first. */
@@ -114,7 +120,7 @@ struct slice coord_backfill_cell(const struct merged_table *, const struct backf
 /* Returns a cell of a line. */
 struct slice coord_line_cell(struct slice line, size_t cell);
 
-/* ---- writing (table_lines.c) ---- */
+/* ---- request and answer (table_request.c, table_lines.c) ---- */
 
 /* Requested lines: from an index, or from a time (in descending tables, the negative of a number). With `find`: from
  * the next or previous line that fits the search. */
@@ -124,16 +130,16 @@ struct lines_wanted {
     uint64_t index, count;
     size_t *shown, n_shown;          /* columns */
 };
-/* Begins the model, up to the open array of lines. */
-void coord_put_table_head(const struct merged_table *, struct json *, const struct lines_wanted *, uint64_t low);
-struct shown_line {
-    struct chosen_line at;
-    const struct backfill *backfill;
-    size_t number;                   /* index among the chosen lines */
-};
-/* Writes a line, under its number in the whole table. */
-void coord_put_table_line(const struct merged_table *, struct json *, const struct lines_wanted *,
-    const struct shown_line *, uint64_t index);
+/* Reads the request. Returns NULL, or the error in it. */
+const char *coord_lines_wanted(struct coord_call *, const struct table_columns *, struct lines_wanted *);
+/* Begins a table: translates its expressions for each member. */
+void coord_table_begin(struct merged_table *, struct coord_call *, const struct table_columns *,
+    const struct group_numbers *);
+/* Writes the lines, under their numbers in the whole table: `low` and following. */
+void coord_put_table(const struct merged_table *, const struct lines_wanted *, uint64_t low,
+    const struct merged_lines *, const struct backfill *, struct json *);
+
+/* ---- search (table_locate.c) ---- */
 
 /* Find the position of the n-th line, and of the first line at or after a time. False: an answer was sent, or the
  * client is gone. */

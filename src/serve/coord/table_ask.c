@@ -5,8 +5,6 @@
 #include "coord/table.h"
 #include "coord/times.h"
 
-enum { MAX_COLUMNS_ASKED = 4096 };
-
 static json_t *list_of(const int64_t *v, size_t n)
 {
     json_t *list = json_array();
@@ -52,61 +50,12 @@ static const char *body_for(const struct merged_table *t, size_t member, const s
     return coord_body_text(t->call->arena, body);
 }
 
-static struct slice content_at(struct slice line, size_t cell)
-{
-    return slice_get(coord_line_cell(line, cell), "content");
-}
-
-/* Reads the member's lines. Returns NULL, or what is wrong with them. */
-static const char *read_lines(
-    const struct merged_table *t, size_t member, struct slice model, uint64_t most, struct line_answer *out)
-{
-    struct arena *a = t->call->arena;
-    struct slice column_ids = slice_get(model, "columnIds");
-    struct slice_walk w = slice_items(column_ids);
-    size_t n_ids = 0;
-    const struct own_columns *own = &t->columns->of[member];
-    int64_t low, size, index;
-    struct slice item;
-    while (n_ids < MAX_COLUMNS_ASKED && slice_next(&w, &item))
-        n_ids++;
-    out->ids = arena_new(a, int64_t, n_ids + 1);
-    for (w = slice_items(column_ids); out->n_ids < n_ids && slice_next(&w, &item);)
-        if (!slice_integer(item, &out->ids[out->n_ids++]))
-            return "its table has columns without numbers";
-    if (!slice_integer(slice_get(model, "lowIndex"), &low) || !slice_integer(slice_get(model, "size"), &size) ||
-        low < 0 || size < 0)
-        return "its table has no size";
-    out->low = (uint64_t)low;
-    out->size = (uint64_t)size;
-    size_t time = coord_table_find_id(out->ids, out->n_ids, own->by[0]),
-           begin = coord_table_find_id(out->ids, out->n_ids, own->by[1]);
-    out->lines = arena_new(a, struct table_line, most + 1);
-    for (w = slice_items(slice_get(model, "lines")); out->n < most && slice_next(&w, &item); out->n++) {
-        struct table_line *l = &out->lines[out->n];
-        if (!slice_integer(slice_get(item, "index"), &index) || index < 0)
-            return "its table has lines without numbers";
-        *l = (struct table_line){.object = item, .index = (uint64_t)index};
-        if (t->columns->ordered && !coord_table_take_time(content_at(item, time), &l->own_time))
-            return "its table has lines without times";
-        if (t->columns->descending) {
-            l->time = coord_table_negative(l->own_time);
-            if (own->n_by > 1 && coord_table_take_time(content_at(item, begin), &l->begin))
-                l->begin = coord_time_shown(t->call->request.members[member], l->begin);
-        } else if (t->columns->ordered) {
-            l->time = coord_time_shown(t->call->request.members[member], l->own_time);
-        }
-    }
-    out->good = true;
-    return NULL;
-}
-
 static void take_lines(struct merged_table *t, size_t member, struct coord_answers *f, struct coord_answer *p,
     const struct line_ask *ask, struct line_answer *out)
 {
     const char *wrong = NULL;
     if (p->fate == COORD_GOOD && p->model.at)
-        wrong = slice_is(p->model, '{') ? read_lines(t, member, p->model, ask->count, out) : "its table is none";
+        wrong = slice_is(p->model, '{') ? coord_table_read(t, member, p->model, ask->count, out) : "its table is none";
     if (wrong)
         coord_answer_spoil(f, p, wrong);
     if (out->good && !wrong) {

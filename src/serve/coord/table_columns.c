@@ -144,39 +144,45 @@ static void add_trace(struct table_columns *t)
     t->n++;
 }
 
-bool coord_columns_find(struct coord_call *c, struct table_columns *t)
+void coord_columns_merge(struct coord_call *c, const struct slice *models, struct table_columns *t)
 {
     struct arena *a = c->arena;
-    struct slice *models = arena_new(a, struct slice, c->request.n_members + 1);
+    const struct coord_request *r = &c->request;
     size_t known = 0;
     *t = (struct table_columns){.v = arena_new(a, struct table_column, MAX_COLUMNS + 1),
-        .of = arena_new(a, struct own_columns, c->request.n_members + 1),
+        .of = arena_new(a, struct own_columns, r->n_members + 1),
         .ordered = true};
-    if (!ask_columns(c, models))
-        return false;
-    for (size_t i = 0; i < c->request.n_members; i++) {
+    for (size_t i = 0; i < r->n_members; i++) {
         t->of[i].own = arena_new(a, int64_t, MAX_COLUMNS + 1);
         memset(t->of[i].own, 0xff, (MAX_COLUMNS + 1) * sizeof(int64_t));
         t->of[i].trail = -1;
         if (models[i].at) {
-            take_columns(c, t, &t->of[i], models[i], atomic_load(&c->request.members[i]->numbers_anew));
+            take_columns(c, t, &t->of[i], models[i], atomic_load(&r->members[i]->numbers_anew));
             t->descending |= t->of[i].descending;
             t->ordered &= t->of[i].n_by > 0;
             known++;
         }
     }
-    for (size_t i = 0; i < c->request.n_members; i++)
+    for (size_t i = 0; i < r->n_members; i++)
         t->ordered &= !t->of[i].known || t->of[i].descending == t->descending;
     t->trace = t->n;
     if (known < 2 || !coord_machines_several(c) || !t->ordered || t->descending)
-        return true;
+        return;
     size_t before = t->n;
     add_trace(t);
-    for (size_t i = 0; i < c->request.n_members && t->n > before; i++) {
+    for (size_t i = 0; i < r->n_members && t->n > before; i++) {
         int64_t *own = t->of[i].own;
         memmove(own + t->trace + 1, own + t->trace, (MAX_COLUMNS - t->trace) * sizeof *own);
         own[t->trace] = -1;
     }
+}
+
+bool coord_columns_find(struct coord_call *c, struct table_columns *t)
+{
+    struct slice *models = arena_new(c->arena, struct slice, c->request.n_members + 1);
+    if (!ask_columns(c, models))
+        return false;
+    coord_columns_merge(c, models, t);
     return true;
 }
 
@@ -198,6 +204,14 @@ static void put_column(struct json *j, const struct table_column *column)
     json_end_object(j);
 }
 
+void coord_put_columns(struct json *j, const struct table_columns *t)
+{
+    json_begin_array(j);
+    for (size_t i = 0; i < t->n; i++)
+        put_column(j, &t->v[i]);
+    json_end_array(j);
+}
+
 void coord_table_columns(struct coord_call *c)
 {
     struct table_columns t;
@@ -205,10 +219,7 @@ void coord_table_columns(struct coord_call *c)
     if (!coord_columns_find(c, &t))
         return;
     struct json j = coord_envelope_begin(c, &out);
-    json_begin_array(&j);
-    for (size_t i = 0; i < t.n; i++)
-        put_column(&j, &t.v[i]);
-    json_end_array(&j);
+    coord_put_columns(&j, &t);
     for (size_t i = 0; i < c->request.n_members; i++)
         c->outcome.complete += t.of[i].known;
     c->outcome.status = COORD_COMPLETED;

@@ -9,6 +9,12 @@
 
 enum { HIGHLIGHT = 8 };
 
+struct shown_line {
+    struct chosen_line at;
+    const struct backfill *backfill;
+    size_t number; /* index among the chosen lines */
+};
+
 static void put_timed_cell(
     struct json *j, const struct node *n, struct slice cell, const struct table_line *line, bool by_time)
 {
@@ -117,7 +123,7 @@ static void put_absent_line(const struct merged_table *t, struct json *j, const 
     json_end_object(j);
 }
 
-void coord_put_table_line(const struct merged_table *t, struct json *j, const struct lines_wanted *w,
+static void put_line(const struct merged_table *t, struct json *j, const struct lines_wanted *w,
     const struct shown_line *is, uint64_t index)
 {
     const struct table_line *line = is->at.line;
@@ -141,7 +147,7 @@ void coord_put_table_line(const struct merged_table *t, struct json *j, const st
     json_end_object(j);
 }
 
-void coord_put_table_head(const struct merged_table *t, struct json *j, const struct lines_wanted *w, uint64_t low)
+static void put_head(const struct merged_table *t, struct json *j, const struct lines_wanted *w, uint64_t low)
 {
     json_begin_object(j);
     json_kv_u64(j, "lowIndex", low);
@@ -153,4 +159,14 @@ void coord_put_table_head(const struct merged_table *t, struct json *j, const st
     json_end_array(j);
     json_key(j, "lines");
     json_begin_array(j);
+}
+
+void coord_put_table(const struct merged_table *t, const struct lines_wanted *w, uint64_t low,
+    const struct merged_lines *lines, const struct backfill *backfill, struct json *j)
+{
+    put_head(t, j, w, low);
+    for (uint64_t i = 0; i < lines->n; i++)
+        put_line(t, j, w, &(struct shown_line){lines->v[i], backfill, i}, low + i);
+    json_end_array(j);
+    json_end_object(j);
 }

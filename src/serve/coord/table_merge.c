@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Order of the lines of all members. */
+/* Lines of all members, and their order. */
 #include "base/order.h"
 #include "coord/table.h"
+#include "coord/times.h"
+
+enum { MAX_COLUMNS_ASKED = 4096 };
 
 /* Returns the negative, for numbers in descending order. */
 int64_t coord_table_negative(int64_t v)
@@ -23,6 +26,54 @@ size_t coord_table_find_id(const int64_t *ids, size_t n, int64_t id)
     while (i < n && ids[i] != id)
         i++;
     return i;
+}
+
+static struct slice content_at(struct slice line, size_t cell)
+{
+    return slice_get(coord_line_cell(line, cell), "content");
+}
+
+const char *coord_table_read(
+    const struct merged_table *t, size_t member, struct slice model, uint64_t most, struct line_answer *out)
+{
+    struct arena *a = t->call->arena;
+    struct slice column_ids = slice_get(model, "columnIds");
+    struct slice_walk w = slice_items(column_ids);
+    size_t n_ids = 0;
+    const struct own_columns *own = &t->columns->of[member];
+    int64_t low, size, index;
+    struct slice item;
+    while (n_ids < MAX_COLUMNS_ASKED && slice_next(&w, &item))
+        n_ids++;
+    out->ids = arena_new(a, int64_t, n_ids + 1);
+    for (w = slice_items(column_ids); out->n_ids < n_ids && slice_next(&w, &item);)
+        if (!slice_integer(item, &out->ids[out->n_ids++]))
+            return "its table has columns without numbers";
+    if (!slice_integer(slice_get(model, "lowIndex"), &low) || !slice_integer(slice_get(model, "size"), &size) ||
+        low < 0 || size < 0)
+        return "its table has no size";
+    out->low = (uint64_t)low;
+    out->size = (uint64_t)size;
+    size_t time = coord_table_find_id(out->ids, out->n_ids, own->by[0]),
+           begin = coord_table_find_id(out->ids, out->n_ids, own->by[1]);
+    out->lines = arena_new(a, struct table_line, most + 1);
+    for (w = slice_items(slice_get(model, "lines")); out->n < most && slice_next(&w, &item); out->n++) {
+        struct table_line *l = &out->lines[out->n];
+        if (!slice_integer(slice_get(item, "index"), &index) || index < 0)
+            return "its table has lines without numbers";
+        *l = (struct table_line){.object = item, .index = (uint64_t)index};
+        if (t->columns->ordered && !coord_table_take_time(content_at(item, time), &l->own_time))
+            return "its table has lines without times";
+        if (t->columns->descending) {
+            l->time = coord_table_negative(l->own_time);
+            if (own->n_by > 1 && coord_table_take_time(content_at(item, begin), &l->begin))
+                l->begin = coord_time_shown(t->call->request.members[member], l->begin);
+        } else if (t->columns->ordered) {
+            l->time = coord_time_shown(t->call->request.members[member], l->own_time);
+        }
+    }
+    out->good = true;
+    return NULL;
 }
 
 uint64_t coord_position_sum(const struct merged_table *t, const uint64_t *position)

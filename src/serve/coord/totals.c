@@ -7,11 +7,8 @@
 #include "base/figures.h"
 #include "coord/entries.h"
 #include "coord/experiments.h"
-#include "coord/gather.h"
-#include "coord/model_cache.h"
-#include "coord/question.h"
 #include "coord/rotation.h"
-#include "coord/table.h"
+#include "coord/times.h"
 
 static const char *const labels[MOST_TOTALS] = {"Total", "Lost"}; /* order of merge_total.lines */
 
@@ -22,9 +19,9 @@ static bool is_density(const struct coord_call *c)
     return w && w->family;
 }
 
-static bool has_wholes(const struct coord_call *c)
+bool coord_totals_exist(const struct coord_request *r)
 {
-    return c->request.several && coord_merge_total_of(c->request.arg[1]);
+    return r->several && coord_merge_total_of(r->arg[1]);
 }
 
 /* ---- lines of members ---- */
@@ -96,7 +93,7 @@ static void take_member(struct coord_totals *x, size_t member, struct slice entr
 void coord_totals_find(struct coord_call *c, const struct slice *models, struct coord_totals *x)
 {
     *x = (struct coord_totals){0};
-    if (!has_wholes(c) || !(x->name = coord_experiment_name(c)))
+    if (!coord_totals_exist(&c->request) || !(x->name = coord_experiment_name(c)))
         return;
     x->kind = coord_merge_total_of(c->request.arg[1]);
     const char *of = arena_printf(c->arena, "%s\n%s", c->request.arg[0], c->request.arg[1]);
@@ -166,85 +163,15 @@ void coord_put_totals(struct json *j, const struct coord_totals *x, size_t colum
         put_whole(j, x->line[i].id, x->root, x->line[i].label, x->kind->lines[i], x->line[i].shown, columns);
 }
 
-/* ---- trees of the members, for questions for series ---- */
-
-struct slice *coord_member_trees(struct coord_call *c)
-{
-    struct arena *a = c->arena;
-    struct slice *models = arena_new(a, struct slice, c->request.n_members + 1);
-    const char *path = coord_path_asked(&c->request), *slash = strrchr(path, '/');
-    struct coord_answers f;
-    path = arena_printf(a, "%.*s/tree", (int)(slash - path), path);
-    coord_gather_begin(&f, c, c->request.n_members);
-    for (size_t m = 0; m < c->request.n_members; m++)
-        if (!(models[m] = coord_model_cached(c, c->request.members[m])).at)
-            coord_gather_ask(&f, c->request.members[m], "POST", path, "{\"parameters\":{}}");
-    bool good = !f.n || coord_gather_wait(&f);
-    for (size_t m = 0, k = 0; good && m < c->request.n_members && k < f.n; m++) {
-        if (models[m].at)
-            continue;
-        struct slice model = slice_get(f.v[k].root, "model");
-        if (f.v[k++].fate == COORD_GOOD && slice_is(model, '{')) {
-            coord_model_note(c, c->request.members[m], model);
-            models[m] = coord_model_cached(c, c->request.members[m]);
-        }
-    }
-    coord_gather_end(&f);
-    return good ? models : NULL;
-}
-
 /* ---- series ---- */
 
 struct sum {
-    bool wanted;
     double *y; /* values by point; of durations by ratio: by range, see figures.h */
     size_t n;
     struct slice ranges;
     const struct node *of; /* server of `like`, whose form the sum gets */
     struct slice like;
 };
-struct answer {
-    struct coord_totals totals;
-    json_t **asked; /* items by member: its own, and those that are only added up */
-    struct sum sum[MOST_TOTALS];
-};
-
-/* Moves the sums out of the requested items. Returns whether there are any. */
-static bool take_wanted(struct coord_call *c, struct answer *x)
-{
-    json_t *items = json_object_get(c->request.parameters, "requested_items"), *item, *rest = json_array();
-    bool some = false;
-    size_t i;
-    json_array_foreach (items, i, item) {
-        bool is_sum = false;
-        for (size_t k = 0; k < x->totals.n; k++)
-            if (json_is_integer(item) && json_integer_value(item) == x->totals.line[k].id)
-                is_sum = x->sum[k].wanted = true;
-        if (!is_sum)
-            json_array_append(rest, item);
-        some |= is_sum;
-    }
-    if (some)
-        json_object_set(c->request.parameters, "requested_items", rest);
-    json_decref(rest);
-    return some;
-}
-
-static void add_parts(struct coord_call *c, struct answer *x, const struct items *items)
-{
-    x->asked = arena_new(c->arena, json_t *, c->request.n_members + 1);
-    for (size_t m = 0; m < c->request.n_members; m++)
-        x->asked[m] = items->own[m];
-    for (size_t i = 0; i < x->totals.parts.n; i++) {
-        const struct total_part *p = &x->totals.parts.v[i];
-        json_t *list = x->asked[p->member];
-        size_t at = 0;
-        while (at < json_array_size(list) && json_integer_value(json_array_get(list, at)) != p->own)
-            at++;
-        if (x->sum[p->line].wanted && at == json_array_size(list))
-            json_array_append_new(list, json_integer(p->own));
-    }
-}
 
 static bool is_by_ratio(struct coord_call *c)
 {
@@ -301,14 +228,16 @@ static void add_series(struct coord_answers *f, struct coord_answer *p, struct s
         s->y[n] += strtod(item.at, NULL); /* number ends there: the text behind it is no part of one */
 }
 
-static void add_up(struct coord_answers *f, struct coord_answer *p, size_t member, struct answer *x)
+static void add_up(
+    struct coord_answers *f, struct coord_answer *p, const struct coord_totals *x, const bool *wanted, struct sum *sum)
 {
     struct slice_walk w = slice_items(slice_get(p->model, "series"));
     for (struct slice series; slice_next(&w, &series);)
-        for (size_t i = 0; i < x->totals.parts.n; i++) {
-            const struct total_part *part = &x->totals.parts.v[i];
-            if (part->member == member && x->sum[part->line].wanted && part->own == number_in(series, "seriesId"))
-                add_series(f, p, &x->sum[part->line], series);
+        for (size_t i = 0; i < x->parts.n; i++) {
+            const struct total_part *part = &x->parts.v[i];
+            if (f->call->request.members[part->member] == p->node && wanted[part->line] &&
+                part->own == number_in(series, "seriesId"))
+                add_series(f, p, &sum[part->line], series);
         }
 }
 
@@ -324,9 +253,9 @@ static void put_ratio_ranges(struct json *j, size_t first, size_t end)
     json_end_array(j);
 }
 
-static void put_sum(struct coord_call *c, struct json *j, const struct answer *x, size_t line)
+static void put_sum(
+    struct coord_call *c, struct json *j, const struct coord_totals *x, size_t line, const struct sum *s)
 {
-    const struct sum *s = &x->sum[line];
     bool by_ratio = is_by_ratio(c);
     size_t first = 0, end = s->n; /* ranges that are not empty */
     while (by_ratio && end && s->y[end - 1] <= 0)
@@ -338,10 +267,9 @@ static void put_sum(struct coord_call *c, struct json *j, const struct answer *x
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
         slice_put_key(j, key);
         if (slice_equals(key, "seriesId")) {
-            json_i64(j, x->totals.line[line].id);
+            json_i64(j, x->line[line].id);
         } else if (slice_equals(key, "seriesName")) {
-            json_write_string(
-                j, x->totals.root < 0 ? labels[line] : arena_printf(c->arena, "%s/%s", x->totals.name, labels[line]));
+            json_write_string(j, x->root < 0 ? labels[line] : arena_printf(c->arena, "%s/%s", x->name, labels[line]));
         } else if (by_ratio && slice_equals(key, "xRanges")) {
             put_ratio_ranges(j, first, end);
         } else if (slice_equals(key, "yValues")) {
@@ -376,58 +304,43 @@ static void put_own(struct coord_call *c, struct json *j, const struct coord_ans
             coord_put_with_ids(c, j, p->node, series, ids);
 }
 
-static void send(struct coord_answers *f, struct answer *x, const size_t *member)
+void coord_merge_totals(
+    struct coord_answers *f, const struct coord_totals *x, const bool wanted[MOST_TOTALS], struct json *j)
 {
     struct coord_call *c = f->call;
-    struct text t = {.fd = -1};
+    struct sum sum[MOST_TOTALS] = {0};
     struct slice title = {0};
     for (size_t i = 0; i < f->n; i++) {
         struct coord_answer *p = &f->v[i];
         if (p->model.at && !slice_is(slice_get(p->model, "series"), '['))
             coord_answer_spoil(f, p, "its answer has another form than the protocol's");
-        add_up(f, p, member[i], x);
-        title = title.at ? title : slice_get(f->v[i].model, "title");
+        add_up(f, p, x, wanted, sum);
+        title = title.at ? title : slice_get(p->model, "title");
     }
     coord_rotation_fold_series(f);
-    struct map wanted = own_wanted(c);
-    struct json j = coord_envelope_begin(c, &t);
-    json_begin_object(&j);
+    struct map own = own_wanted(c);
+    json_begin_object(j);
     if (title.at) {
-        json_key(&j, "title");
-        slice_put(&j, title);
+        json_key(j, "title");
+        slice_put(j, title);
     }
-    json_key(&j, "series");
-    json_begin_array(&j);
+    json_key(j, "series");
+    json_begin_array(j);
     for (size_t i = 0; i < f->n; i++)
-        put_own(c, &j, &f->v[i], &wanted);
-    for (size_t k = 0; k < x->totals.n; k++)
-        if (x->sum[k].like.at)
-            put_sum(c, &j, x, k);
-    json_end_array(&j);
-    json_end_object(&j);
-    map_fini(&wanted);
-    coord_envelope_send(c, &t);
+        put_own(c, j, &f->v[i], &own);
+    for (size_t k = 0; k < x->n; k++)
+        if (sum[k].like.at)
+            put_sum(c, j, x, k, &sum[k]);
+    json_end_array(j);
+    json_end_object(j);
+    map_fini(&own);
 }
 
-/* Asks the members. x_width: width of the ranges; NULL: not set. */
-static bool ask(struct coord_call *c, struct answer *x, json_t *x_width, struct coord_answers *f, size_t *member)
-{
-    const char *path = coord_path_asked(&c->request);
-    coord_gather_begin(f, c, c->request.n_members);
-    for (size_t m = 0; m < c->request.n_members; m++)
-        if (json_array_size(x->asked[m]) || coord_node_is_away(c->request.members[m])) {
-            member[f->n] = m;
-            coord_gather_ask(f, c->request.members[m], "POST", path,
-                coord_body_with(
-                    c, c->request.members[m], "requested_items", x->asked[m], x_width ? "x_width" : NULL, x_width));
-        }
-    return coord_gather_wait(f) && coord_envelopes_open(f);
-}
-
-/* Returns the width of the widest ranges of durations; 0: all have the same. */
-static int64_t widest(const struct coord_answers *f)
+int64_t coord_totals_width(const struct coord_answers *f)
 {
     int64_t most = 0, least = INT64_MAX;
+    if (!is_density(f->call) || is_by_ratio(f->call))
+        return 0;
     for (size_t i = 0; i < f->n; i++) {
         struct slice_walk w = slice_items(slice_get(f->v[i].model, "series")), in;
         struct slice series, range;
@@ -441,45 +354,4 @@ static int64_t widest(const struct coord_answers *f)
         }
     }
     return most > least ? most : 0;
-}
-
-/* Asks the members and sends the sums. Each server's ranges of durations end at the longest of its own; they are
- * requested again with the width of the widest. */
-static void ask_and_send(struct coord_call *c, struct answer *x)
-{
-    struct items items;
-    struct coord_answers f;
-    const char *wrong = coord_items_split(c, &items);
-    size_t *member = arena_new(c->arena, size_t, c->request.n_members + 1);
-    if (wrong) {
-        coord_error(c, 400, wrong, NULL);
-        return;
-    }
-    add_parts(c, x, &items);
-    bool good = ask(c, x, NULL, &f, member);
-    int64_t width = good && is_density(c) && !is_by_ratio(c) ? widest(&f) : 0;
-    if (width) {
-        json_t *x_width = json_integer(width);
-        coord_gather_end(&f);
-        good = ask(c, x, x_width, &f, member);
-        json_decref(x_width);
-    }
-    if (good)
-        send(&f, x, member);
-    coord_gather_end(&f);
-}
-
-bool coord_totals_answer(struct coord_call *c)
-{
-    struct answer x = {0};
-    const struct slice *trees = has_wholes(c) ? coord_member_trees(c) : NULL;
-    if (!trees)
-        return false;
-    c->outcome.missing.n = 0; /* the new question reports missing sources itself */
-    coord_totals_find(c, trees, &x.totals);
-    bool some = x.totals.name && take_wanted(c, &x);
-    if (some)
-        ask_and_send(c, &x);
-    coord_totals_fini(&x.totals);
-    return some;
 }

@@ -4,8 +4,8 @@
 #ifndef WEFT_COORD_TOTALS_H
 #define WEFT_COORD_TOTALS_H
 
+#include "coord/gather.h"
 #include "coord/merge.h"
-#include "coord/times.h"
 
 enum { MOST_TOTALS = 2 };
 
@@ -20,6 +20,8 @@ struct coord_totals {
     VEC(struct total_part) parts;
     VEC(struct total_part) instead;  /* entries they replace, which are not written: the servers' own sums */
 };
+/* Returns whether the request's output has such lines: of several servers. */
+bool coord_totals_exist(const struct coord_request *);
 /* Finds the sums of the request's output. models: the members' trees; at NULL: none. */
 void coord_totals_find(struct coord_call *, const struct slice *models, struct coord_totals *);
 void coord_totals_fini(struct coord_totals *);
@@ -27,6 +29,15 @@ void coord_totals_fini(struct coord_totals *);
 void coord_put_totals(struct json *, const struct coord_totals *, size_t columns);
 /* Returns whether a sum replaces this entry of a member. */
 bool coord_totals_replace(const struct coord_totals *, size_t member, struct slice id);
+/* Writes the requested series, and the wanted sums. Pieces are folded. Answers of another form, or with other times or
+ * ranges, are dropped and noted. */
+void coord_merge_totals(struct coord_answers *, const struct coord_totals *, const bool wanted[MOST_TOTALS],
+    struct json *);
+/* Returns the width of the widest ranges of durations, to ask again for; 0: all have the same. */
+int64_t coord_totals_width(const struct coord_answers *);
+
+/* ---- asking (totals_ask.c) ---- */
+
 /* Answers a question for series if some of the requested ones are sums; else returns false and sends nothing. */
 bool coord_totals_answer(struct coord_call *);
 /* Returns the members' trees of the output whose series are requested; at NULL: none. Members whose trees are cached

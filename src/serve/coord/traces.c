@@ -58,16 +58,15 @@ void coord_put_traces(struct coord_call *c, struct json *j, const struct node *n
 
 /* ---- lists ---- */
 
-/* Returns each server's list of traces. A server that is away has its last list, since its traces stay where they
- * are. */
-static struct slice *ask_traces(struct coord_call *c, struct coord_answers *f)
+/* Asks for each server's list of traces, its model. A server that is away has its last list, since its traces stay
+ * where they are. False: the client is gone. */
+static bool ask_traces(struct coord_call *c, struct coord_answers *f)
 {
-    struct slice *lists = arena_new(c->arena, struct slice, c->request.n_servers + 1);
     coord_gather_begin(f, c, c->request.n_servers);
     for (size_t i = 0; i < c->request.n_servers; i++)
         coord_gather_ask(f, c->request.servers[i], "GET", "/traces", NULL);
     if (!coord_gather_wait(f))
-        return NULL;
+        return false;
     for (size_t i = 0; i < f->n; i++) {
         struct coord_answer *p = &f->v[i];
         if (p->fate == COORD_REFUSED)
@@ -76,9 +75,17 @@ static struct slice *ask_traces(struct coord_call *c, struct coord_answers *f)
             coord_answer_spoil(f, p, "its list of traces is none");
         if (p->fate == COORD_GOOD)
             coord_node_note_traces(p->node, p->root);
-        lists[i] = p->fate == COORD_GOOD ? p->root : coord_node_traces(p->node, c->arena);
+        p->model = p->fate == COORD_GOOD ? p->root : coord_node_traces(p->node, c->arena);
     }
-    return lists;
+    return true;
+}
+
+void coord_merge_traces(struct coord_answers *f, struct json *j)
+{
+    json_begin_array(j);
+    for (size_t i = 0; i < f->n; i++)
+        coord_put_traces(f->call, j, f->v[i].node, f->v[i].model);
+    json_end_array(j);
 }
 
 void coord_traces_list(struct coord_call *c)
@@ -86,12 +93,8 @@ void coord_traces_list(struct coord_call *c)
     struct coord_answers f;
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    const struct slice *lists = ask_traces(c, &f);
-    if (lists) {
-        json_begin_array(&j);
-        for (size_t i = 0; i < f.n; i++)
-            coord_put_traces(c, &j, f.v[i].node, lists[i]);
-        json_end_array(&j);
+    if (ask_traces(c, &f)) {
+        coord_merge_traces(&f, &j);
         coord_warn(c);
         coord_reply(c, 200, &t);
     }
@@ -115,15 +118,15 @@ static const char *own_uuid(struct coord_call *c, const struct node *n, struct s
 bool coord_traces_owners(struct coord_call *c, const char *const *uuids, size_t n, struct own_trace *out)
 {
     struct coord_answers f;
-    const struct slice *lists = ask_traces(c, &f);
-    for (size_t i = 0; lists && i < n; i++)
+    bool waits = ask_traces(c, &f);
+    for (size_t i = 0; waits && i < n; i++)
         for (size_t k = 0; k < f.n && !out[i].node; k++) {
-            const char *own = own_uuid(c, f.v[k].node, lists[k], uuids[i]);
+            const char *own = own_uuid(c, f.v[k].node, f.v[k].model, uuids[i]);
             if (own)
                 out[i] = (struct own_trace){f.v[k].node, own};
         }
     coord_gather_end(&f);
-    return lists != NULL;
+    return waits;
 }
 
 /* ---- single traces ---- */

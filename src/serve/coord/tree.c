@@ -53,8 +53,8 @@ struct tree {
     struct {
         uint16_t *place;
         size_t n;
-    } * of;    /* columns by part */
-    bool bars; /* entries of all servers are one, of counts that are added up */
+    } * of;      /* columns by part */
+    bool counts; /* entries of all servers are one, of counts that are added up */
     bool has_start;
     int64_t start; /* start of the first entry, from which clients count */
 };
@@ -121,7 +121,7 @@ static void look_through(struct coord_answers *f, struct tree *t)
         int64_t start;
         if (p->model.at && !slice_is(entries, '['))
             coord_answer_spoil(f, p, "its tree has no entries");
-        if (!t->bars)
+        if (!t->counts)
             note_roots(t, i, entries);
         t->of[i].place = arena_new(a, uint16_t, MAX_HEADERS);
         t->of[i].n = take_headers(f->call, &t->headers, slice_get(p->model, "headers"), t->of[i].place);
@@ -276,7 +276,7 @@ static void put_entries(struct coord_answers *f, struct json *j, const struct tr
     }
     for (size_t i = 0; i < f->n && !t->numbering.n; i++) {
         struct slice_walk w = slice_items(slice_get(f->v[i].model, "entries"));
-        if (!first && t->bars)
+        if (!first && t->counts)
             break; /* entry stands for all */
         for (struct slice e; slice_next(&w, &e);) {
             const struct root_sum *sum = coord_sum_of(&t->sums, i, slice_get(e, "id"));
@@ -304,14 +304,6 @@ static void put_rest(const struct coord_answers *f, struct json *j)
     }
 }
 
-static bool some_model(const struct coord_answers *f)
-{
-    bool some = false;
-    for (size_t i = 0; i < f->n; i++)
-        some |= f->v[i].model.at != NULL;
-    return some;
-}
-
 static struct slice *models_of(const struct coord_answers *f)
 {
     struct slice *models = arena_new(f->call->arena, struct slice, f->n + 1);
@@ -320,7 +312,7 @@ static struct slice *models_of(const struct coord_answers *f)
     return models;
 }
 
-static void find_wholes(struct coord_answers *f, struct tree *t)
+static void find_totals(struct coord_answers *f, struct tree *t)
 {
     const struct slice *models = models_of(f);
     coord_totals_find(f->call, models, &t->totals);
@@ -329,41 +321,36 @@ static void find_wholes(struct coord_answers *f, struct tree *t)
             coord_model_note(f->call, f->v[i].node, models[i]);
 }
 
-static void send_tree(struct coord_answers *f)
+static void put_tree(struct coord_answers *f, struct json *j, struct tree *t)
 {
-    struct tree t = {0};
-    struct text out = {.fd = -1};
-    t.bars = strstr(f->call->request.path, "/genericXY/") && coord_counts_are_stated(models_of(f), f->n);
-    look_through(f, &t);
-    if (!some_model(f)) {
-        map_fini(&t.roots);
-        coord_envelope_send_null(f->call, f->call->outcome.status, f->call->outcome.message);
-        return;
+    if (!coord_numbering_take(f, &t->numbering)) {
+        add_up(f, t);
+        find_totals(f, t);
     }
-    if (!coord_numbering_take(f, &t.numbering)) {
-        add_up(f, &t);
-        find_wholes(f, &t);
-    }
-    struct json j = coord_envelope_begin(f->call, &out);
-    json_begin_object(&j);
-    json_key(&j, "headers");
-    json_begin_array(&j);
-    for (size_t i = 0; i < t.headers.n; i++)
-        slice_put(&j, t.headers.v[i]);
-    json_end_array(&j);
-    json_key(&j, "entries");
-    put_entries(f, &j, &t);
-    put_rest(f, &j);
-    json_end_object(&j);
-    map_fini(&t.roots);
-    coord_sums_fini(&t.sums);
-    coord_totals_fini(&t.totals);
-    coord_envelope_send(f->call, &out);
+    json_begin_object(j);
+    json_key(j, "headers");
+    json_begin_array(j);
+    for (size_t i = 0; i < t->headers.n; i++)
+        slice_put(j, t->headers.v[i]);
+    json_end_array(j);
+    json_key(j, "entries");
+    put_entries(f, j, t);
+    put_rest(f, j);
+    json_end_object(j);
+    coord_sums_fini(&t->sums);
+    coord_totals_fini(&t->totals);
 }
 
-void coord_tree_send(struct coord_answers *f)
+void coord_merge_tree(struct coord_answers *f, struct json *j)
 {
+    struct tree t = {0};
     coord_rotation_fold_tree(f);
     coord_groups_add_tree(f);
-    send_tree(f);
+    t.counts = strstr(f->call->request.path, "/genericXY/") && coord_counts_are_stated(models_of(f), f->n);
+    look_through(f, &t);
+    if (coord_answers_some(f))
+        put_tree(f, j, &t);
+    else
+        json_write_null(j);
+    map_fini(&t.roots);
 }

@@ -5,9 +5,8 @@
 
 #include "coord/gather.h"
 
-/* Merges and sends trees, after coord_envelopes_open. Adds groups of machines. */
-void coord_tree_send(struct coord_answers *);
-/* Writes the merged tree. */
+/* Writes the merged tree; null: no server has one. Pieces are folded, and groups of machines added, for which the
+ * answers need room. Trees without entries are dropped and noted. */
 coord_merge coord_merge_tree;
 
 #endif

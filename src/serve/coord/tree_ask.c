@@ -35,6 +35,6 @@ void coord_analysis_tree(struct coord_call *c)
     for (size_t i = 0; i < c->request.n_members; i++)
         coord_gather_ask(&f, c->request.members[i], "POST", path, tree_body(c, c->request.members[i], path));
     if (coord_gather_wait(&f) && coord_envelopes_open(&f))
-        coord_tree_send(&f);
+        coord_envelope_merge(&f, coord_merge_tree);
     coord_gather_end(&f);
 }
