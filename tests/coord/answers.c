@@ -76,6 +76,9 @@ void fixture_end(struct fixture *x)
     coord_rotations_stop(k);
     for (size_t i = 0; i < k->n; i++) {
         free(k->nodes[i].traces);
+        while (k->nodes[i].experiments.n)
+            free(k->nodes[i].experiments.v[--k->nodes[i].experiments.n]);
+        vec_free(&k->nodes[i].experiments);
         pthread_mutex_destroy(&k->nodes[i].lock);
     }
     free(k->nodes);
