@@ -74,6 +74,18 @@ void graph_row_origin(const struct graph *g, int32_t row, struct graph_cause *ou
 {
     *out = g->rows.v[row].origin;
 }
+bool graph_has_stacks(const struct graph *g)
+{
+    return false;
+}
+bool graph_wait_stack(const struct graph *g, int32_t row, int64_t begin, struct graph_stack *out)
+{
+    return false;
+}
+bool graph_running_stack(const struct graph *g, int32_t row, int64_t begin, int64_t end, struct graph_stack *out)
+{
+    return false;
+}
 size_t graph_losses(const struct graph *g, const struct graph_loss **out)
 {
     *out = g->losses.v;

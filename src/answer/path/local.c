@@ -376,6 +376,12 @@ static const char *container(void *arg, struct path_row row)
     return r.container == GRAPH_NO_CONTAINER ? "" : containers[r.container].name;
 }
 
+static bool stack(void *arg, struct path_row row, int64_t begin, int64_t end, bool waits, struct graph_stack *out)
+{
+    const struct path_local_host *h = host_of(arg, row);
+    return h && row.row >= 0 && path_local_stack(h, row.row, begin, end, waits, out);
+}
+
 struct path_local *path_local_new(const struct path_local_host *hosts, size_t n)
 {
     struct path_local *l = mem_zalloc(sizeof *l);
@@ -386,7 +392,8 @@ struct path_local *path_local_new(const struct path_local_host *hosts, size_t n)
         .cause = cause,
         .host_name = host_name,
         .row_name = row_name,
-        .container = container};
+        .container = container,
+        .stack = stack};
     l->assuming = l->source;
     l->assuming.interval = interval_assuming;
     l->hosts = mem_zalloc((n + 1) * sizeof *l->hosts);

@@ -79,6 +79,7 @@ enum path_reply {
  * valid while it lives. Equal questions get equal answers, except pending ones. `bound`: how far back, as the walk
  * knows now, the answer and its consequences are needed; a source that fetches need not fetch more. The walk may ask
  * for more later. */
+struct graph_stack;                              /* graph/graph.h */
 struct path_source {
     void *arg;
     /* First and last instant of the row; none if there is no such row. Only called for the row that a path starts
@@ -102,7 +103,13 @@ struct path_source {
     void (*row_name)(void *arg, struct path_row row, int64_t begin, int64_t end, int32_t *tid, const char **comm);
     /* Container that the row is in, or was in last; "": none known. Borrowed. NULL: not supported. */
     const char *(*container)(void *arg, struct path_row row);
+    /* Call stack that was recorded with events of the row: waits: of the wait that contains or ends at `end`; else the
+     * most frequent one of (begin, end], while it ran. False: none was. Borrowed. NULL: not supported. */
+    bool (*stack)(void *arg, struct path_row row, int64_t begin, int64_t end, bool waits, struct graph_stack *out);
 };
+/* The same, also without support. */
+bool path_stack(const struct path_source *, struct path_row row, int64_t begin, int64_t end, bool waits,
+    struct graph_stack *out);
 
 /* ---- the answer ---- */
 

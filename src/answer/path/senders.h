@@ -77,6 +77,10 @@ static inline int64_t path_from_reference(const struct path_local_host *h, int64
     return h->map ? clock_from_reference(h->map, t) : t;
 }
 
+/* stacks.c: struct path_source's `stack` for a row of the host. */
+bool path_local_stack(const struct path_local_host *, int32_t row, int64_t begin, int64_t end, bool waits,
+    struct graph_stack *out);
+
 /* Returns whether times of the two hosts can be compared. */
 static inline bool path_comparable(const struct path_local_host *a, const struct path_local_host *b)
 {

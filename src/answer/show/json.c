@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The answer as JSON. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/json.h"
 #include "base/text.h"
 #include "graph/graph.h"
@@ -36,6 +39,29 @@ static void write_assumed(bool assumed, struct json *j)
         json_kv_bool(j, "assumed", true);
 }
 
+static void write_addresses(const char *key, const uint64_t *v, size_t n, struct json *j)
+{
+    char address[24];
+    if (!n)
+        return;
+    json_key(j, key);
+    json_array(j);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(address, sizeof address, "0x%" PRIx64, v[i]);
+        json_object(j);
+        json_kv_string(j, "address", address);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+/* Numbers as text: addresses of the kernel are beyond what JSON's readers keep exactly. */
+static void write_stack(const char *user, const char *kernel, const struct graph_stack *s, struct json *j)
+{
+    write_addresses(user, s->user, s->n_user, j);
+    write_addresses(kernel, s->kernel, s->n_kernel, j);
+}
+
 static void write_segments(const struct path *p, const struct path_source *source, struct json *j)
 {
     json_key(j, "segments");
@@ -49,6 +75,12 @@ static void write_segments(const struct path *p, const struct path_source *sourc
         json_kv_string(j, "state", graph_state_name(s->state));
         json_kv_string(j, "detail", s->detail);
         write_assumed(s->assumed, j);
+        struct graph_stack stack;
+        if (show_segment_stack(p, source, i, &stack)) {
+            write_stack("stack", "kernel_stack", &stack, j);
+            if (graph_is_awake(s->state))
+                json_kv_u64(j, "samples", stack.samples);
+        }
         json_end_object(j);
     }
     json_end_array(j);
@@ -65,6 +97,11 @@ static void write_links(const struct path *p, const struct path_source *source, 
         write_end("to", source, l->to, l->to_ts, j);
         json_kv_string(j, "kind", path_link_name(l->kind));
         write_assumed(l->assumed, j);
+        struct graph_stack stack;
+        if (show_sleeper_stack(source, l, &stack))
+            write_stack("stack", "kernel_stack", &stack, j);
+        if (show_waker_stack(source, l, &stack))
+            write_stack("waker_stack", "waker_kernel_stack", &stack, j);
         json_end_object(j);
     }
     json_end_array(j);

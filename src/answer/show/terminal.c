@@ -112,6 +112,22 @@ static void write_notes(const struct path *p, const struct show_style *style, st
     text_fini(&scratch);
 }
 
+/* Writes a line of its own below the segment's, if there is a call stack. */
+static void write_segment_stack(const struct show_rows *s, size_t i, const struct show_style *style, struct text *t)
+{
+    enum { MOST_FRAMES = 8 };
+    struct graph_stack stack;
+    struct text words = {.fd = -1};
+    if (!show_segment_stack(s->path, s->source, i, &stack))
+        return;
+    show_stack(&stack, MOST_FRAMES, &words);
+    text_fill(t, ' ', TERMINAL_INDENT + 11 + 11 + 2);
+    show_text(t, text_cstr(&words),
+        style->width > TERMINAL_INDENT + 24 ? (size_t)style->width - TERMINAL_INDENT - 24 : SIZE_MAX);
+    text_putc(t, '\n');
+    text_fini(&words);
+}
+
 static void write_segments(const struct show_rows *s, const struct show_style *style, struct text *t)
 {
     const struct path *p = s->path;
@@ -149,6 +165,7 @@ static void write_segments(const struct show_rows *s, const struct show_style *s
             text_printf(&scratch, "  %s", g->detail);
         show_text(t, text_cstr(&scratch), room > used ? room - used : 0);
         text_putc(t, '\n');
+        write_segment_stack(s, i, style, t);
     }
     text_fini(&scratch);
 }
@@ -166,6 +183,7 @@ void show_terminal(
         terminal_summary(p, source, &style, t);
         text_putc(t, '\n');
         terminal_picture(&s, &style, t);
+        terminal_stacks(p, source, &style, t);
     }
     if (p->n_gaps || p->clamped || show_assumed(p)) {
         text_putc(t, '\n');

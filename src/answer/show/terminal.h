@@ -28,6 +28,8 @@ void terminal_words(const char *, const struct show_style *, struct text *);
 void terminal_sentence(const struct path *, const struct path_source *, const struct show_style *, struct text *);
 
 void terminal_summary(const struct path *, const struct path_source *, const struct show_style *, struct text *);
+/* Writes the call stacks of the longest waits on the path, and an empty line before; nothing if there are none. */
+void terminal_stacks(const struct path *, const struct path_source *, const struct show_style *, struct text *);
 void terminal_picture(const struct show_rows *, const struct show_style *, struct text *);
 
 #endif

@@ -175,6 +175,7 @@ struct graph {
     int64_t *cpu_ends; /* by CPU, then chunk: greatest end of its occupants in the chunks up to this one */
     size_t n_chunks, n_rows, n_formers, n_losses, n_marks, n_cpus;
     int64_t begin, end;      /* range of all chunks */
+    bool has_stacks;
     _Atomic(char *) *by_row; /* "by 31 kworker/0:2", made at the first request: by row, then by former */
 };
 

@@ -111,6 +111,7 @@ const char *graph_list_join(struct graph *g, const struct chunk *v, size_t *chun
         g->n_cpus = c->n_cpus > g->n_cpus ? c->n_cpus : g->n_cpus;
         g->begin = c->head->begin < g->begin ? c->head->begin : g->begin;
         g->end = c->head->end > g->end ? c->head->end : g->end;
+        g->has_stacks |= c->n_samples > 0;
     }
     const char *what = join_cpus(g, chunk);
     if (what)

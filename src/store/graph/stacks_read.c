@@ -57,10 +57,7 @@ static bool stack_of(const struct graph_chunk *c, const struct graph_disk_sample
 
 bool graph_has_stacks(const struct graph *g)
 {
-    for (size_t i = 0; i < g->n_chunks; i++)
-        if (g->chunks[i].n_samples)
-            return true;
-    return false;
+    return g->has_stacks;
 }
 
 static size_t places_of(const struct graph *g, int32_t row, struct chunk_place *only, const struct chunk_place **places)
