@@ -30,17 +30,22 @@ struct broker {
     VEC(struct broker_ended) ended; /* oldest first */
     struct strings lacking;    /* rights that the broker refused: "publish to \"SUBJECT\"" */
 };
-struct broker *bus_broker_of(struct bus *);
 
 /* broker_options.c: makes the options of the connection; natsOptions_Destroy ends them. *where: free() it. */
 int bus_broker_options(const struct bus_options *, struct broker *, natsOptions **out, char **where, struct err *);
+
+/* ---- broker_ask.c ---- */
+
+enum { BUS_BROKER_AGAIN_MS = 50 }; /* pause before another attempt */
+struct broker *bus_broker_of(struct bus *);
 /* Takes note that the broker refused a right; text: its message. */
+void bus_broker_lacks(struct broker *, const char *text);
 /* Finds a missing right whose subject contains the word. Returns false if there is none. */
 bool bus_broker_right(struct broker *, const char *word, char *out, size_t n);
-void bus_broker_lacks(struct broker *, const char *text);
-
 /* Fills e for a call that failed; `what`: its object ("table x"). */
 int bus_broker_fail(struct broker *, natsStatus, jsErrCode, struct err *, const char *what);
+/* Fills e for a call without a connection; what: its object, or NULL. code: the usual one. Returns e->code. */
+int bus_broker_fail_away(struct broker *, int code, struct err *, const char *what);
 bool bus_broker_is_connected(struct broker *);
 /* Waits for a connection. ERR_TIMEOUT, ERR_CANCELLED. */
 int bus_broker_await(struct broker *, int64_t deadline_ns, struct err *);
@@ -65,6 +70,12 @@ int bus_broker_once(struct broker *, struct broker_attempt *, int64_t deadline_n
 /* Gives the stream the number of replicas asked for, unless it has more. */
 int bus_broker_replicate(struct broker *, const char *stream, const char *what, int64_t deadline_ns, struct err *);
 
+/* JetStream's data on a message, from its reply subject. */
+struct bus_broker_mark { uint64_t delivered, stream_seq, consumer_seq, pending; int64_t time_ns; };
+bool bus_broker_mark(const char *reply, struct bus_broker_mark *out);
+
+/* ---- broker.c ---- */
+
 /* Subscription whose handler gets the library's message, and must destroy it. */
 typedef void broker_handler(void *arg, natsMsg *);
 int bus_broker_subscribe_raw(struct broker *, const char *subject, broker_handler *, void (*ended)(void *), void *arg,
@@ -76,10 +87,6 @@ void bus_broker_destroy_later(struct broker *, natsSubscription *);
 /* Makes a subject for deliveries to this connection. */
 enum { BROKER_INBOX = INBOXES_ROOM + 48 };
 void bus_broker_inbox(const struct broker *, char out[BROKER_INBOX]);
-
-/* JetStream's data on a message, from its reply subject. */
-struct bus_broker_mark { uint64_t delivered, stream_seq, consumer_seq, pending; int64_t time_ns; };
-bool bus_broker_mark(const char *reply, struct bus_broker_mark *out);
 
 /* broker_table.c, broker_watch.c */
 int bus_broker_table_open(struct bus *, const char *name, const struct bus_table_options *, struct bus_table **,

@@ -75,7 +75,7 @@ static inline struct postgres *postgres_of(struct span_store *s)
     return (struct postgres *)s;
 }
 
-/* ---- postgres.c ---- */
+/* ---- postgres_ask.c ---- */
 
 /* Parameters of a statement, in binary form. Zero-initialise. */
 enum { POSTGRES_MOST_VALUES = 16 };
@@ -103,8 +103,6 @@ void postgres_put_64(struct text *, uint64_t);
 int64_t postgres_number(const PGresult *, int row, int column);
 const char *postgres_text(const PGresult *, int row, int column);
 
-/* Connects if necessary. */
-int postgres_ready(struct postgres *, struct err *e);
 /* Runs one statement. *out: its result (PQclear), if out is not NULL. values NULL: none. A server that does not answer
  * in time is disconnected: ERR_BUSY, as for all errors that may pass. */
 int postgres_ask(struct postgres *, const char *sql, const struct postgres_values *, PGresult **out, struct err *e);
@@ -113,15 +111,25 @@ enum postgres_statement { POSTGRES_TRACE, POSTGRES_ORIGIN, POSTGRES_STATEMENTS }
 enum { POSTGRES_SMALL_TRACE = 128 };
 int postgres_ask_prepared(struct postgres *, enum postgres_statement, const struct postgres_values *, PGresult **out,
     struct err *e);
-/* Runs a statement for readers: reconnects if the connection was lost since the last one. */
-int postgres_ask_anew(struct postgres *, const char *sql, const struct postgres_values *, PGresult **out,
-    struct err *e);
 /* Begins the bytes of COPY … FROM STDIN (FORMAT binary). Values: as items of arrays. */
 void postgres_begin_copy(struct text *);
 int postgres_copy(struct postgres *, const char *sql, const struct text *, struct err *e);
 /* Hashes a text or origin for lookup. */
 void postgres_hash(const void *, size_t n, uint64_t out[2]);
+/* Disconnects; `why`: of libpq. Returns ERR_BUSY. */
+int postgres_fail_to_reach(struct postgres *, const char *why, struct err *e);
+
+/* ---- postgres_connect.c ---- */
+
+/* Connects if necessary. */
+int postgres_ready(struct postgres *, struct err *e);
+/* Runs a statement for readers: reconnects if the connection was lost since the last one. */
+int postgres_ask_anew(struct postgres *, const char *sql, const struct postgres_values *, PGresult **out,
+    struct err *e);
+/* Drops what is known of the database, which may be another one after reconnecting. */
 void postgres_forget(struct postgres *);
+/* Makes the name for messages: the URL without any password, wherever it is. */
+int postgres_show_url(const char *url, char **out, struct err *e);
 
 /* ---- postgres_schema.c ---- */
 

@@ -12,25 +12,6 @@
 
 enum { SCHEMA = 4, APPLICATION = 0x77656674, CACHE_KIB = 64 << 10 };
 
-int sqlite_fail(struct sqlite_store *s, struct err *e)
-{
-    int code = sqlite3_errcode(s->db);
-    const char *hint = code == SQLITE_FULL
-        ? " (free some space there; acknowledged spans are kept in the log meanwhile)"
-        : code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? " (the database is damaged: move it away; the log is kept)"
-                                                          : "";
-    return err_set(e,
-        code == SQLITE_BUSY          ? ERR_BUSY
-            : code == SQLITE_CORRUPT ? ERR_FORMAT
-                                     : ERR_IO,
-        "%s: %s%s", s->path, sqlite3_errmsg(s->db), hint);
-}
-
-int sqlite_run(struct sqlite_store *s, const char *sql, struct err *e)
-{
-    return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_fail(s, e);
-}
-
 #define INDEXES_BY_LAST \
     "CREATE INDEX texts_by_last ON texts (last);" \
     "CREATE INDEX origins_by_last ON origins (last);" \
@@ -200,24 +181,6 @@ struct database_rows {
     sqlite3_stmt *rows, *origin;
 };
 
-void sqlite_write_condition(const struct span_query *q, struct text *sql)
-{
-    if (q->trace_id)
-        TEXT_PUT(sql, " AND trace = ?1");
-    if (q->service)
-        TEXT_PUT(sql, " AND service = (SELECT number FROM texts WHERE text = ?2)");
-    else if (q->by_time && !q->trace_id && !newest_is_search(q))
-        TEXT_PUT(sql, " AND service IN (SELECT service FROM operations)");
-    if (q->name)
-        TEXT_PUT(sql, " AND name = (SELECT number FROM texts WHERE text = ?3)");
-    if (q->by_time)
-        TEXT_PUT(sql, " AND begin >= ?4 AND begin < ?5");
-    if (q->least_ns)
-        TEXT_PUT(sql, " AND lasted >= ?7");
-    if (q->most_ns)
-        TEXT_PUT(sql, " AND lasted <= ?8");
-}
-
 static void write_select(const struct span_query *q, struct text *sql)
 {
     TEXT_PUT(sql, "SELECT origin, body FROM spans WHERE 1");
@@ -226,26 +189,6 @@ static void write_select(const struct span_query *q, struct text *sql)
         text_puts(sql, q->newest_first ? " ORDER BY begin DESC, number DESC" : " ORDER BY begin, number");
     if (q->limit)
         TEXT_PUT(sql, " LIMIT ?6");
-}
-
-void sqlite_bind_condition(const struct span_query *q, sqlite3_stmt *s)
-{
-    if (q->trace_id)
-        sqlite3_bind_blob(s, 1, q->trace_id, SPAN_TRACE_BYTES, SQLITE_TRANSIENT);
-    if (q->service)
-        sqlite3_bind_text(s, 2, q->service, -1, SQLITE_TRANSIENT);
-    if (q->name)
-        sqlite3_bind_text(s, 3, q->name, -1, SQLITE_TRANSIENT);
-    if (q->by_time) {
-        sqlite3_bind_int64(s, 4, q->begin_ns);
-        sqlite3_bind_int64(s, 5, q->end_ns);
-    }
-    if (q->least_ns)
-        sqlite3_bind_int64(s, 7, q->least_ns);
-    if (q->most_ns)
-        sqlite3_bind_int64(s, 8, q->most_ns);
-    if (q->limit)
-        sqlite3_bind_int64(s, 6, q->limit > INT64_MAX ? INT64_MAX : (int64_t)q->limit);
 }
 
 static void sqlite_end(struct database_rows *r)

@@ -52,6 +52,8 @@ static inline struct sqlite_store *sqlite_of(struct span_store *s)
 {
     return (struct sqlite_store *)s;
 }
+
+/* sqlite_run.c */
 int sqlite_fail(struct sqlite_store *, struct err *e);
 /* Returns a statement, prepared once. NULL: e is set. */
 struct sqlite3_stmt *sqlite_statement(struct sqlite_store *, enum sqlite_statement, struct err *e);

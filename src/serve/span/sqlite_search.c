@@ -258,3 +258,43 @@ int sqlite_search_begin(struct sqlite_store *s, const struct span_query *q, stru
         *out = r;
     return rc;
 }
+
+/* ---- conditions ---- */
+
+void sqlite_write_condition(const struct span_query *q, struct text *sql)
+{
+    if (q->trace_id)
+        TEXT_PUT(sql, " AND trace = ?1");
+    if (q->service)
+        TEXT_PUT(sql, " AND service = (SELECT number FROM texts WHERE text = ?2)");
+    else if (q->by_time && !q->trace_id && !newest_is_search(q))
+        TEXT_PUT(sql, " AND service IN (SELECT service FROM operations)");
+    if (q->name)
+        TEXT_PUT(sql, " AND name = (SELECT number FROM texts WHERE text = ?3)");
+    if (q->by_time)
+        TEXT_PUT(sql, " AND begin >= ?4 AND begin < ?5");
+    if (q->least_ns)
+        TEXT_PUT(sql, " AND lasted >= ?7");
+    if (q->most_ns)
+        TEXT_PUT(sql, " AND lasted <= ?8");
+}
+
+void sqlite_bind_condition(const struct span_query *q, sqlite3_stmt *s)
+{
+    if (q->trace_id)
+        sqlite3_bind_blob(s, 1, q->trace_id, SPAN_TRACE_BYTES, SQLITE_TRANSIENT);
+    if (q->service)
+        sqlite3_bind_text(s, 2, q->service, -1, SQLITE_TRANSIENT);
+    if (q->name)
+        sqlite3_bind_text(s, 3, q->name, -1, SQLITE_TRANSIENT);
+    if (q->by_time) {
+        sqlite3_bind_int64(s, 4, q->begin_ns);
+        sqlite3_bind_int64(s, 5, q->end_ns);
+    }
+    if (q->least_ns)
+        sqlite3_bind_int64(s, 7, q->least_ns);
+    if (q->most_ns)
+        sqlite3_bind_int64(s, 8, q->most_ns);
+    if (q->limit)
+        sqlite3_bind_int64(s, 6, q->limit > INT64_MAX ? INT64_MAX : (int64_t)q->limit);
+}
