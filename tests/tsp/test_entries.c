@@ -86,23 +86,23 @@ static int begin(void **state)
     memset(&world, 0, sizeof world);
     for (size_t i = 0; i < SHARED; i++)
         world.keys[i] = map_mix(i + 1);
-    ids = ids_new(IDS_BITS);
-    tables = entry_tables_new(&backend, &data, ids);
+    ids = tsp_ids_new(IDS_BITS);
+    tables = tsp_entry_tables_new(&backend, &data, ids);
     return 0;
 }
 
 /* Opens the same traces again. */
 static void reopen(void)
 {
-    entry_tables_free(tables);
-    tables = entry_tables_new(&backend, &data, ids);
+    tsp_entry_tables_free(tables);
+    tables = tsp_entry_tables_new(&backend, &data, ids);
     world.trees = 0;
 }
 
 static int end(void **state)
 {
-    entry_tables_free(tables);
-    ids_unref(ids);
+    tsp_entry_tables_free(tables);
+    tsp_ids_unref(ids);
     arena_fini(&arena);
     arena = (struct arena){0};
     return 0;
@@ -124,19 +124,19 @@ static struct tsp_query query_of(const struct tsp_provider *p)
 static int64_t id_of(const struct tsp_provider *p, int64_t number)
 {
     struct tsp_query q = query_of(p);
-    struct tsp_entries e = entries_of(tables, p, &q);
-    return entries_id(&e, number);
+    struct tsp_entries e = tsp_entries_of(tables, p, &q);
+    return tsp_entries_id(&e, number);
 }
 
 static int64_t number_of(const struct tsp_provider *p, int64_t id)
 {
     struct tsp_query q = query_of(p);
-    struct tsp_entries e = entries_of(tables, p, &q);
+    struct tsp_entries e = tsp_entries_of(tables, p, &q);
     q.items = &id;
     q.n_items = 1;
     q.has_items = true;
     q.element_entry = id;
-    entries_take_query(&e, &q);
+    tsp_entries_take_query(&e, &q);
     if (!q.n_items) {
         assert_true(q.element_entry == TSP_NO_ENTRY);
         return -1;
@@ -244,14 +244,14 @@ static void test_trees_are_few(void **state)
     world.running = true;
     for (int request = 1; request < 4; request++) {
         struct tsp_query q = query_of(&output);
-        struct tsp_entries e = entries_of(tables, &output, &q);
+        struct tsp_entries e = tsp_entries_of(tables, &output, &q);
         for (int64_t i = 0; i < 100; i++)
             many[i] = i * 3 + 1;
         q.items = many;
         q.n_items = 100;
-        entries_take_query(&e, &q);
+        tsp_entries_take_query(&e, &q);
         assert_int_equal(q.n_items, 0);
-        assert_int_equal(entries_id(&e, FIRST + 5), -1);
+        assert_int_equal(tsp_entries_id(&e, FIRST + 5), -1);
         assert_int_equal(world.trees, request);
     }
     world.running = false;
@@ -266,12 +266,12 @@ static void test_items_ascend(void **state)
 {
     int64_t all[SHARED];
     struct tsp_query q = query_of(&output);
-    struct tsp_entries e = entries_of(tables, &output, &q);
+    struct tsp_entries e = tsp_entries_of(tables, &output, &q);
     for (int64_t i = 0; i < SHARED; i++)
         all[i] = id_of(&output, (i * 5 + 2) % SHARED);
     q.items = all;
     q.n_items = SHARED;
-    entries_take_query(&e, &q);
+    tsp_entries_take_query(&e, &q);
     assert_int_equal(q.n_items, SHARED);
     for (int64_t i = 0; i < SHARED; i++)
         assert_int_equal(q.items[i], i);

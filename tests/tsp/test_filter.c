@@ -19,9 +19,9 @@ static const struct tsp_property wait[] = {
 static int tags(json_t *map, const struct tsp_property *p, size_t n)
 {
     struct arena a = {0};
-    struct tsp_query q = {.filter = filter_compile(map, &a)};
+    struct tsp_query q = {.filter = tsp_filter_compile(map, &a)};
     int got = tsp_filter_tags(&q, p, n);
-    filter_fini(q.filter);
+    tsp_filter_fini(q.filter);
     arena_fini(&a);
     json_decref(map);
     return got;

@@ -26,9 +26,9 @@ static uint64_t key_of(size_t i)
 
 static struct tsp_ids *opened(unsigned bits)
 {
-    struct tsp_ids *t = ids_new(bits);
+    struct tsp_ids *t = tsp_ids_new(bits);
     struct err e = {0};
-    assert_int_equal(ids_keep_in(t, path, &e), 0);
+    assert_int_equal(tsp_ids_keep_in(t, path, &e), 0);
     return t;
 }
 
@@ -46,7 +46,7 @@ struct told {
 
 static void ask(struct tsp_ids *t, struct told *told, size_t i)
 {
-    uint64_t id = ids_of(t, key_of(i));
+    uint64_t id = tsp_ids_of(t, key_of(i));
     assert_in_range(id, 1, (1 << BITS) - 1);
     if (!told->id[i]) {
         assert_int_equal(told->who[id], 0);
@@ -69,9 +69,9 @@ static void test_ids_stay(void **state)
         for (size_t n = dice(40); n > 0; n--) {
             ask(t, &told, (size_t)dice(known));
             if (!dice(5))
-                assert_int_equal(ids_save(t, dice(2), &e), 0);
+                assert_int_equal(tsp_ids_save(t, dice(2), &e), 0);
         }
-        ids_unref(t);
+        tsp_ids_unref(t);
         assert_int_equal(store_check(path, &e), 0);
     }
     for (size_t i = 0; i < KEYS; i++)
@@ -82,25 +82,25 @@ static void test_ids_stay(void **state)
 /* Checks that, without collisions, ids come from the keys alone: another machine's table gives the same. */
 static void test_another_table(void **state)
 {
-    struct tsp_ids *a = ids_new(IDS_BITS), *b = ids_new(IDS_BITS);
+    struct tsp_ids *a = tsp_ids_new(IDS_BITS), *b = tsp_ids_new(IDS_BITS);
     for (size_t i = 0; i < KEYS; i++)
-        assert_int_equal(ids_of(a, key_of(i)), key_of(i) >> 12);
+        assert_int_equal(tsp_ids_of(a, key_of(i)), key_of(i) >> 12);
     for (size_t i = KEYS; i-- > 0;)
-        assert_int_equal(ids_of(b, key_of(i)), key_of(i) >> 12);
-    ids_unref(a);
-    ids_unref(b);
+        assert_int_equal(tsp_ids_of(b, key_of(i)), key_of(i) >> 12);
+    tsp_ids_unref(a);
+    tsp_ids_unref(b);
 }
 
 /* 0 is no id, but a key that begins with as many zeros has one. */
 static void test_zero(void **state)
 {
     struct tsp_ids *t = opened(BITS);
-    uint64_t id = ids_of(t, 5);
+    uint64_t id = tsp_ids_of(t, 5);
     assert_in_range(id, 1, 255);
-    ids_unref(t);
+    tsp_ids_unref(t);
     t = opened(BITS);
-    assert_int_equal(ids_of(t, 5), id);
-    ids_unref(t);
+    assert_int_equal(tsp_ids_of(t, 5), id);
+    tsp_ids_unref(t);
 }
 
 /* Checks that moved ids are in the file before they are returned, without the table being closed. */
@@ -109,15 +109,15 @@ static void test_moved_are_kept_at_once(void **state)
     const uint64_t first = 7ull << 56, second = first + 1;
     struct tsp_ids *t = opened(BITS);
     struct err e = {0};
-    assert_int_equal(ids_of(t, first), 7);
-    uint64_t id = ids_of(t, second);
+    assert_int_equal(tsp_ids_of(t, first), 7);
+    uint64_t id = tsp_ids_of(t, second);
     assert_int_not_equal(id, 7);
-    assert_int_equal(ids_save(t, false, &e), 0);
+    assert_int_equal(tsp_ids_save(t, false, &e), 0);
     struct tsp_ids *other = opened(BITS);
-    assert_int_equal(ids_of(other, second), id);
-    assert_int_equal(ids_of(other, first), 7);
-    ids_unref(other);
-    ids_unref(t);
+    assert_int_equal(tsp_ids_of(other, second), id);
+    assert_int_equal(tsp_ids_of(other, first), 7);
+    tsp_ids_unref(other);
+    tsp_ids_unref(t);
 }
 
 /* Checks that a few of many are not worth rewriting all; they are written at the end. */
@@ -127,28 +127,28 @@ static void test_writing_costs_little(void **state)
     struct err e = {0};
     int written = 0;
     for (size_t i = 0; i < 10000; i++) {
-        ids_of(t, key_of(i));
+        tsp_ids_of(t, key_of(i));
         unlink(path);
-        assert_int_equal(ids_save(t, false, &e), 0);
+        assert_int_equal(tsp_ids_save(t, false, &e), 0);
         written += !access(path, F_OK);
     }
     assert_in_range(written, 20, 120);
-    ids_unref(t);
+    tsp_ids_unref(t);
     assert_int_equal(store_check(path, &e), 0);
 }
 
 static void test_nowhere_to_keep(void **state)
 {
-    struct tsp_ids *t = ids_new(BITS);
+    struct tsp_ids *t = tsp_ids_new(BITS);
     struct err e = {0};
     struct told told = {0};
-    assert_int_equal(ids_keep_in(t, "/nowhere/at/all/ids", &e), 0);
+    assert_int_equal(tsp_ids_keep_in(t, "/nowhere/at/all/ids", &e), 0);
     for (size_t i = 0; i < 100; i++)
         ask(t, &told, i);
-    assert_int_not_equal(ids_save(t, true, &e), 0);
+    assert_int_not_equal(tsp_ids_save(t, true, &e), 0);
     for (size_t i = 0; i < 100; i++)
         ask(t, &told, i);
-    ids_unref(t);
+    tsp_ids_unref(t);
 }
 
 /* Checks that ids returned before the file was known stay, and are joined with those of the file. */
@@ -158,19 +158,19 @@ static void test_file_comes_late(void **state)
     struct tsp_ids *t = opened(BITS);
     struct err e = {0};
     for (size_t i = 0; i < 60; i++)
-        ids_of(t, key_of(i));
-    ids_unref(t);
-    t = ids_new(BITS);
+        tsp_ids_of(t, key_of(i));
+    tsp_ids_unref(t);
+    t = tsp_ids_new(BITS);
     for (size_t i = 100; i-- > 40;)
         ask(t, &told, i);
-    assert_int_equal(ids_keep_in(t, path, &e), 0);
+    assert_int_equal(tsp_ids_keep_in(t, path, &e), 0);
     for (size_t i = 0; i < KEYS; i++)
         ask(t, &told, i);
-    ids_unref(t);
+    tsp_ids_unref(t);
     t = opened(BITS);
     for (size_t i = KEYS; i-- > 0;)
         ask(t, &told, i);
-    ids_unref(t);
+    tsp_ids_unref(t);
 }
 
 static size_t read_whole(char *bytes, size_t most)
@@ -199,8 +199,8 @@ static void test_damage(void **state)
     int refused = 0;
     next = test_seed(2);
     for (size_t i = 0; i < 150; i++)
-        ids_of(t, key_of(i));
-    ids_unref(t);
+        tsp_ids_of(t, key_of(i));
+    tsp_ids_unref(t);
     size_t n = read_whole(bytes, sizeof bytes);
     for (int i = 0; i < 100; i++) {
         size_t at = (size_t)dice(n), length = dice(4) ? n : at;
@@ -209,16 +209,16 @@ static void test_damage(void **state)
         bytes[at] = (char)(was ^ (char)(1 + dice(255)));
         write_whole(bytes, length);
         bytes[at] = was;
-        t = ids_new(BITS);
-        refused += ids_keep_in(t, path, &e) != 0;
+        t = tsp_ids_new(BITS);
+        refused += tsp_ids_keep_in(t, path, &e) != 0;
         for (size_t k = 0; k < 150; k++)
             ask(t, &told, k);
-        assert_int_equal(ids_save(t, true, &e), 0);
-        ids_unref(t);
+        assert_int_equal(tsp_ids_save(t, true, &e), 0);
+        tsp_ids_unref(t);
         t = opened(BITS);
         for (size_t k = 150; k-- > 0;)
             ask(t, &told, k);
-        ids_unref(t);
+        tsp_ids_unref(t);
     }
     assert_true(refused > 60); /* minimum; some bytes are between sections */
 }
@@ -233,10 +233,10 @@ static void test_nonsense(void **state)
         store_add(w, "keys", keys, sizeof *keys, i ? 1 : 2);
         store_add(w, "moved", i == 1 ? moved : held, 16, i == 1 ? 2 : i == 2);
         assert_int_equal(store_commit(w, &e), 0);
-        struct tsp_ids *t = ids_new(BITS);
-        assert_int_equal(ids_keep_in(t, path, &e), ERR_FORMAT);
-        assert_int_equal(ids_of(t, keys[1]), 7);
-        ids_unref(t);
+        struct tsp_ids *t = tsp_ids_new(BITS);
+        assert_int_equal(tsp_ids_keep_in(t, path, &e), ERR_FORMAT);
+        assert_int_equal(tsp_ids_of(t, keys[1]), 7);
+        tsp_ids_unref(t);
     }
 }
 
@@ -261,12 +261,12 @@ static void test_any_contents(void **state)
         store_add(w, "keys", keys, sizeof *keys, n);
         store_add(w, "moved", moved, 2 * sizeof *moved, n_moved);
         assert_int_equal(store_commit(w, &e), 0);
-        struct tsp_ids *t = ids_new(BITS);
-        taken += !ids_keep_in(t, path, &e);
+        struct tsp_ids *t = tsp_ids_new(BITS);
+        taken += !tsp_ids_keep_in(t, path, &e);
         for (int twice = 0; twice < 2; twice++)
             for (size_t k = 0; k < 150; k++)
                 ask(t, &told, k);
-        ids_unref(t);
+        tsp_ids_unref(t);
     }
     assert_true(taken > 10 && taken < 190);
 }

@@ -77,18 +77,18 @@ static void test_trees(void **state)
     struct sweeper *s;
     struct err e = {0};
     char path[64];
-    assert_int_equal(sweep_start(dir, &s, &e), 0);
+    assert_int_equal(tsp_sweep_start(dir, &s, &e), 0);
     make_deep(below(path, "tree"));
-    sweep_away(s, path);
+    tsp_sweep_away(s, path);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(close(open(below(path, "file"), O_WRONLY | O_CREAT, 0600)), 0);
-    sweep_away(s, path);
+    tsp_sweep_away(s, path);
     assert_int_equal(access(path, F_OK), -1);
-    sweep_away(s, below(path, "absent"));
+    tsp_sweep_away(s, below(path, "absent"));
     await_empty();
     assert_int_equal(access(outside, F_OK), 0);
-    sweep_stop(s);
-    sweep_stop(NULL);
+    tsp_sweep_stop(s);
+    tsp_sweep_stop(NULL);
 }
 
 /* Checks that files left by one process are removed by the next; other names are untouched. */
@@ -99,20 +99,20 @@ static void test_left_over(void **state)
     char path[64], own[64];
     make_deep(below(path, ".removed-0123456789abcdef"));
     assert_int_equal(close(open(below(own, "stays"), O_WRONLY | O_CREAT, 0600)), 0);
-    assert_int_equal(sweep_start(dir, &s, &e), 0);
+    assert_int_equal(tsp_sweep_start(dir, &s, &e), 0);
     for (int i = 0; i < 12000 && !access(path, F_OK); i++)
         usleep(10000);
     assert_int_equal(access(own, F_OK), 0);
     unlink(own);
     await_empty();
-    sweep_stop(s);
+    tsp_sweep_stop(s);
 }
 
 static void test_no_directory(void **state)
 {
     struct sweeper *s;
     struct err e = {0};
-    assert_int_equal(sweep_start("/nowhere/at/all", &s, &e), ERR_IO);
+    assert_int_equal(tsp_sweep_start("/nowhere/at/all", &s, &e), ERR_IO);
 }
 
 int main(void)

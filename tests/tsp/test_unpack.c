@@ -88,7 +88,7 @@ static int unpack(const struct place *p, struct client *c, uint64_t most_bytes, 
 {
     struct arena a = {0};
     const char *reason = "";
-    int status = unpack_archive(&(struct unpack_job){p->archive, p->dir, most_bytes, is_gone, c, &a}, &reason);
+    int status = tsp_unpack_archive(&(struct unpack_job){p->archive, p->dir, most_bytes, is_gone, c, &a}, &reason);
     snprintf(why, 200, "%s", reason ? reason : "");
     arena_fini(&a);
     return status;

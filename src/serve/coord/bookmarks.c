@@ -200,7 +200,7 @@ void coord_bookmarks_post(struct coord_call *c)
         coord_error(c, 400, wrong, NULL);
         return;
     }
-    uuid_random(uuid);
+    tsp_uuid_random(uuid);
     pthread_mutex_lock(&all->lock);
     bool room = all->n < MAX_BOOKMARKS, kept = true;
     if (room) {

@@ -179,7 +179,7 @@ struct slice coord_node_traces(struct node *n, struct arena *a)
 void coord_node_trace_uuid(const struct node *n, struct slice own, struct arena *a, char out[UUID_TEXT])
 {
     const char *text = slice_string(own, a);
-    uuid_of_name(arena_printf(a, "%s\n%s", n->is->name, text ? text : ""), out);
+    tsp_uuid_of_name(arena_printf(a, "%s\n%s", n->is->name, text ? text : ""), out);
 }
 
 void coord_node_init(struct node *n, const struct coord_server *is, size_t number)

@@ -374,7 +374,7 @@ int coord_start(const struct coord_options *o, struct coordinator **out, struct 
     c->o = *o;
     c->state_lock = -1;
     c->o.answers_bytes = client.max_held_bytes = o->answers_bytes ? o->answers_bytes : ANSWERS_BYTES;
-    uuid_random(c->id);
+    tsp_uuid_random(c->id);
     c->ids = coord_ids_new();
     c->versions = coord_versions_new();
     c->output_cache = coord_output_cache_new();

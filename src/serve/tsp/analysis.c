@@ -36,7 +36,7 @@ static void write_categories(
     json_begin_array(j);
     ask(c, p, q, answer);
     if (set)
-        markers_write_category(c->s, set, j);
+        tsp_markers_write_category(c->s, set, j);
     json_end_array(j);
     json_end_object(j);
 }
@@ -50,7 +50,7 @@ static void write_annotations(
     json_begin_object(j);
     ask(c, p, q, answer);
     if (q->marker_set)
-        markers_write(c->s, q->marker_set, q, answer);
+        tsp_markers_write(c->s, q->marker_set, q, answer);
     json_end_object(j);
     json_end_object(j);
 }
@@ -103,7 +103,7 @@ static void send_envelope(struct call *c, struct text *t, struct tsp_answer *ans
         code = TSP_CODE_NOTE;
     if ((c->operation == TSP_COLUMNS || c->operation == TSP_LINES) && answer->status == TSP_FAILED) {
         text_fini(t);
-        call_refuse(c, 400, code, message, answer->detail);
+        tsp_call_refuse(c, 400, code, message, answer->detail);
         return;
     }
     json_kv_string(j, "status", status_names[answer->status]);
@@ -115,7 +115,7 @@ static void send_envelope(struct call *c, struct text *t, struct tsp_answer *ans
     if (c->reads && c->open->data->n_lacks)
         write_lacks(j, c->open->data);
     json_end_object(j);
-    call_json(c, 200, t);
+    tsp_call_json(c, 200, t);
 }
 
 /* Sends an answer without a model. said: status, code, message, detail. */
@@ -160,14 +160,14 @@ static void write_nothing(struct call *c, struct tsp_answer *answer)
 static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp_query *q)
 {
     struct text t = {.fd = -1};
-    struct tsp_entries entries = entries_of(c->open->entries, p, q);
+    struct tsp_entries entries = tsp_entries_of(c->open->entries, p, q);
     struct tsp_answer answer = {.json = JSON_TO(&t), .entries = &entries};
     struct err unkept = {0};
     c->q->making = &t;
-    entries_take_query(&entries, q);
+    tsp_entries_take_query(&entries, q);
     if (entries.waits) {
         if (q->configuration)
-            held_note(c->s, c->open, q->output_id, true);
+            tsp_held_note(c->s, c->open, q->output_id, true);
         send_waiting(c, "The analysis is being computed");
         return;
     }
@@ -176,8 +176,8 @@ static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp
     size_t before = t.n;
     write_model(c, p, q, &answer);
     if (q->configuration)
-        held_note(c->s, c->open, q->output_id, answer.status == TSP_RUNNING);
-    ids_save(c->open->ids, false, &unkept); /* saved before clients know them; after a failure they are the same */
+        tsp_held_note(c->s, c->open, q->output_id, answer.status == TSP_RUNNING);
+    tsp_ids_save(c->open->ids, false, &unkept); /* saved before clients know them; after a failure they are the same */
     if (t.error)
         http_lack_memory(c->q);
     if (tsp_full(&answer))
@@ -201,26 +201,26 @@ static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp
  * lock held. */
 static const struct tsp_provider *find_provider(struct call *c, const struct tsp_experiment *x, struct tsp_query *q)
 {
-    const struct tsp_output *o = opening_output(c->open, c->arg[1]);
+    const struct tsp_output *o = tsp_opening_output(c->open, c->arg[1]);
     if (o) {
         q->member = o->member;
         return o->provider;
     }
     const struct tsp_provider *answers = NULL;
-    const struct tsp_derived *d = model_derived(x, c->arg[1], &answers);
+    const struct tsp_derived *d = tsp_model_derived(x, c->arg[1], &answers);
     if (d)
         c->configuration = q->configuration = json_deep_copy(d->config.parameters);
     return answers;
 }
 
-void analysis_run(struct call *c)
+void tsp_analysis_run(struct call *c)
 {
     struct tsp_query q = {.operation = c->operation, .http = c->q, .parameters = c->parameters, .output_id = c->arg[1]};
     const struct tsp_provider *p = NULL;
     int stage = STAGE_OPENING;
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_experiment *x = open_wanted(c->s, c->arg[0]);
-    if (x && (c->open = opening_ref_for(x, c->arg[1]))) {
+    struct tsp_experiment *x = tsp_open_wanted(c->s, c->arg[0]);
+    if (x && (c->open = tsp_opening_ref_for(x, c->arg[1]))) {
         stage = c->open->stage;
         c->reads = stage == STAGE_OPEN;
         if (c->reads)
@@ -228,7 +228,7 @@ void analysis_run(struct call *c)
     }
     pthread_mutex_unlock(&c->s->lock);
     if (!x) {
-        call_error(c, 404, "No such trace", NULL);
+        tsp_call_error(c, 404, "No such trace", NULL);
     } else if (stage == STAGE_OPENING) {
         send_waiting(c, "The traces are being opened");
     } else if (stage == STAGE_FAILED) {
@@ -237,16 +237,16 @@ void analysis_run(struct call *c)
         send_without_model(
             c, &(struct tsp_answer){.status = TSP_FAILED, .code = TSP_CODE_FAILED, .message = c->open->error.text});
     } else if (!p || (!always_answered(c->operation) && !offers(c, p))) {
-        call_error(c, 405, "Analysis cannot run", NULL);
+        tsp_call_error(c, 405, "Analysis cannot run", NULL);
     } else {
         q.begin = c->open->data->begin;
         q.end = c->open->data->end;
         q.kept = c->open->rows;
-        const char *wrong = query_parse(&q);
+        const char *wrong = tsp_query_parse(&q);
         if (wrong)
-            call_error(c, 400, wrong, NULL);
+            tsp_call_error(c, 400, wrong, NULL);
         else
             send_answer(c, p, &q);
-        filter_fini(q.filter);
+        tsp_filter_fini(q.filter);
     }
 }

@@ -56,7 +56,7 @@ static void write_traces(struct call *c, struct json *j, const char *dir, struct
         struct err ignored = {0};
         char *real = file_real_path(arena_printf(c->q->arena, "%s/%s", dir, n->all.v[i]));
         /* Links to other places are skipped. */
-        if (real && trace_is_allowed(s, real) && !s->o.backend.look(s->o.backend.arg, real, &ignored)) {
+        if (real && tsp_trace_is_allowed(s, real) && !s->o.backend.look(s->o.backend.arg, real, &ignored)) {
             write_one(j, n->all.v[i], real, access(arena_printf(c->q->arena, "%s/metadata", real), F_OK) != 0);
             n->more |= ++told == MOST_TOLD && i + 1 < n->all.n;
         }
@@ -64,7 +64,7 @@ static void write_traces(struct call *c, struct json *j, const char *dir, struct
     }
 }
 
-void traces_below(struct call *c)
+void tsp_traces_below(struct call *c)
 {
     struct tsp_server *s = c->s;
     const char *path = http_query(c->q, "path");
@@ -72,12 +72,12 @@ void traces_below(struct call *c)
     struct json j = JSON_TO(&t);
     struct names n = {0};
     if (!s->root) {
-        call_error(c, 404, "No traces can be chosen", "start the server with --trace-root DIR");
+        tsp_call_error(c, 404, "No traces can be chosen", "start the server with --trace-root DIR");
         return;
     }
     char *real = file_real_path(arena_printf(c->q->arena, "%s/%s", s->root, path ? path : ""));
     if (!real || !file_is_below(real, s->root) || read_names(real, c->q->arena, &n)) {
-        call_errorf(c, 404, "No directory %s below the trace root", path ? path : "");
+        tsp_call_errorf(c, 404, "No directory %s below the trace root", path ? path : "");
     } else {
         json_begin_object(&j);
         json_kv_string(&j, "root", s->root);
@@ -89,7 +89,7 @@ void traces_below(struct call *c)
         json_end_array(&j);
         json_kv_bool(&j, "more", n.more);
         json_end_object(&j);
-        call_json(c, 200, &t);
+        tsp_call_json(c, 200, &t);
     }
     vec_free(&n.all);
     free(real);

@@ -33,27 +33,27 @@ static void answer(struct call *c, const struct tsp_experiment *x, const struct 
     bool found = b != NULL, known = x != NULL;
     pthread_mutex_unlock(&c->s->lock);
     if (found)
-        call_json(c, 200, &t);
+        tsp_call_json(c, 200, &t);
     else
-        call_error(c, 404, known ? "No such bookmark" : "No such experiment", NULL);
+        tsp_call_error(c, 404, known ? "No such bookmark" : "No such experiment", NULL);
 }
 
-void bookmarks_list(struct call *c)
+void tsp_bookmarks_list(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = tsp_model_experiment(c->s, c->arg[0]);
     json_begin_array(&j);
     for (size_t i = 0; x && i < x->bookmarks.n; i++)
         write_bookmark(&j, &x->bookmarks.v[i]);
     json_end_array(&j);
     pthread_mutex_unlock(&c->s->lock);
     if (x) {
-        call_json(c, 200, &t);
+        tsp_call_json(c, 200, &t);
     } else {
         text_fini(&t);
-        call_error(c, 404, "No such experiment", NULL);
+        tsp_call_error(c, 404, "No such experiment", NULL);
     }
 }
 
@@ -63,7 +63,7 @@ static bool wanted(struct call *c, const char **name, int64_t *start, int64_t *e
     static const char *const keys[] = {"name", "start", "end"};
     for (size_t i = 0; i < 3; i++)
         if (!json_object_get(c->parameters, keys[i])) {
-            call_errorf(c, 400, "Missing query parameters: %s", keys[i]);
+            tsp_call_errorf(c, 400, "Missing query parameters: %s", keys[i]);
             return false;
         }
     *name = tsp_string(c->parameters, "name");
@@ -72,45 +72,45 @@ static bool wanted(struct call *c, const char **name, int64_t *start, int64_t *e
         : !tsp_integer(json_object_get(c->parameters, "end"), end) || *start > *end ? "end"
                                                                                     : NULL;
     if (wrong)
-        call_errorf(c, 400, "Invalid query parameters: %s", wrong);
+        tsp_call_errorf(c, 400, "Invalid query parameters: %s", wrong);
     return !wrong;
 }
 
-void bookmarks_post(struct call *c)
+void tsp_bookmarks_post(struct call *c)
 {
     struct tsp_bookmark b = {0};
     const char *name;
     if (!wanted(c, &name, &b.start, &b.end))
         return;
-    uuid_random(b.uuid);
+    tsp_uuid_random(b.uuid);
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = tsp_model_experiment(c->s, c->arg[0]);
     if (x && x->bookmarks.n >= MAX_BOOKMARKS) {
         pthread_mutex_unlock(&c->s->lock);
-        call_error(c, 400, "There are too many bookmarks", "delete some");
+        tsp_call_error(c, 400, "There are too many bookmarks", "delete some");
         return;
     }
     if (x) {
         b.name = mem_strdup(name);
         vec_push(&x->bookmarks, b);
-        persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
+        tsp_persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
     }
     answer(c, x, find(x, b.uuid));
 }
 
-void bookmarks_get(struct call *c)
+void tsp_bookmarks_get(struct call *c)
 {
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = tsp_model_experiment(c->s, c->arg[0]);
     answer(c, x, find(x, c->arg[1]));
 }
 
-void bookmarks_put(struct call *c)
+void tsp_bookmarks_put(struct call *c)
 {
     const char *name;
     int64_t start, end;
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = tsp_model_experiment(c->s, c->arg[0]);
     if (!find(x, c->arg[1])) {
         answer(c, x, NULL);
         return;
@@ -119,28 +119,28 @@ void bookmarks_put(struct call *c)
     if (!wanted(c, &name, &start, &end))
         return;
     pthread_mutex_lock(&c->s->lock);
-    x = model_experiment(c->s, c->arg[0]);
+    x = tsp_model_experiment(c->s, c->arg[0]);
     struct tsp_bookmark *b = find(x, c->arg[1]);
     if (b) {
         free(b->name);
         b->name = mem_strdup(name);
         b->start = start;
         b->end = end;
-        persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
+        tsp_persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
     }
     answer(c, x, b);
 }
 
-void bookmarks_delete(struct call *c)
+void tsp_bookmarks_delete(struct call *c)
 {
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = tsp_model_experiment(c->s, c->arg[0]);
     struct tsp_bookmark *b = find(x, c->arg[1]), gone = {0};
     if (b) {
         gone = *b;
         memmove(b, b + 1, sizeof *b * (size_t)(x->bookmarks.v + x->bookmarks.n - b - 1));
         x->bookmarks.n--;
-        persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
+        tsp_persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
     }
     answer(c, x, b ? &gone : NULL);
     tsp_bookmark_fini(&gone);

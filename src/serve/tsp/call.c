@@ -23,10 +23,10 @@ static void warn_unsaved(struct call *c)
 }
 
 /* Sends every answer. An answer is dropped if files from which it was made were truncated meanwhile. */
-void call_json(struct call *c, int status, struct text *t)
+void tsp_call_json(struct call *c, int status, struct text *t)
 {
     struct err lost = {0};
-    if (c->reads && opening_intact(c->s, c->open, &lost)) {
+    if (c->reads && tsp_opening_intact(c->s, c->open, &lost)) {
         text_fini(t);
         *t = (struct text){.fd = -1};
         tsp_put_error(t, TSP_CODE_FAILED, "A file of the trace was cut off while it was read", lost.text);
@@ -35,31 +35,31 @@ void call_json(struct call *c, int status, struct text *t)
     if (status == 503)
         http_header(c->q, "Retry-After", "1");
     if (c->s->state_dir && c->changes) {
-        persist_save(c->s); /* saved before the client knows; requests without changes do not wait for the disk */
+        tsp_persist_save(c->s); /* saved before the client knows; requests without changes do not wait for the disk */
         if (status < 400)
             warn_unsaved(c);
     }
     http_reply(c->q, status, "application/json", t);
 }
 
-void call_refuse(struct call *c, int status, enum tsp_code code, const char *title, const char *detail)
+void tsp_call_refuse(struct call *c, int status, enum tsp_code code, const char *title, const char *detail)
 {
     struct text t = {.fd = -1};
     tsp_put_error(&t, code, title, detail);
-    call_json(c, status, &t);
+    tsp_call_json(c, status, &t);
 }
 
-void call_error(struct call *c, int status, const char *title, const char *detail)
+void tsp_call_error(struct call *c, int status, const char *title, const char *detail)
 {
-    call_refuse(c, status, tsp_code_of_status(status), title, detail);
+    tsp_call_refuse(c, status, tsp_code_of_status(status), title, detail);
 }
 
-void call_errorf(struct call *c, int status, const char *fmt, ...)
+void tsp_call_errorf(struct call *c, int status, const char *fmt, ...)
 {
     char title[512];
     va_list args;
     va_start(args, fmt);
     vsnprintf(title, sizeof title, fmt, args);
     va_end(args);
-    call_error(c, status, title, NULL);
+    tsp_call_error(c, status, title, NULL);
 }

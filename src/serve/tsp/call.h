@@ -21,11 +21,11 @@ struct call {
     bool changes;                    /* the request may change stored things */
     enum tsp_operation operation;    /* operation of the route */
 };
-/* Sends an error with the code of the status; call_refuse: with a more exact code. */
-void call_error(struct call *, int status, const char *title, const char *detail);
-void call_refuse(struct call *, int status, enum tsp_code, const char *title, const char *detail);
-void call_errorf(struct call *, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Sends an error with the code of the status; tsp_call_refuse: with a more exact code. */
+void tsp_call_error(struct call *, int status, const char *title, const char *detail);
+void tsp_call_refuse(struct call *, int status, enum tsp_code, const char *title, const char *detail);
+void tsp_call_errorf(struct call *, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Sends the text as JSON, and empties it. */
-void call_json(struct call *, int status, struct text *);
+void tsp_call_json(struct call *, int status, struct text *);
 
 #endif

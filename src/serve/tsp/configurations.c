@@ -29,14 +29,14 @@ static void write_type(struct json *j)
     json_end_object(j);
 }
 
-void config_types(struct call *c)
+void tsp_config_types(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     json_begin_array(&j);
     write_type(&j);
     json_end_array(&j);
-    call_json(c, 200, &t);
+    tsp_call_json(c, 200, &t);
 }
 
 bool tsp_config_type_known(const char *type)
@@ -48,21 +48,21 @@ static bool known_type(struct call *c)
 {
     bool known = tsp_config_type_known(c->arg[0]);
     if (!known)
-        call_error(c, 404, "No such configuration type", NULL);
+        tsp_call_error(c, 404, "No such configuration type", NULL);
     return known;
 }
 
-void config_type(struct call *c)
+void tsp_config_type(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     if (!known_type(c))
         return;
     write_type(&j);
-    call_json(c, 200, &t);
+    tsp_call_json(c, 200, &t);
 }
 
-void configs_list(struct call *c)
+void tsp_configs_list(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
@@ -71,10 +71,10 @@ void configs_list(struct call *c)
     pthread_mutex_lock(&c->s->lock);
     json_begin_array(&j);
     for (size_t i = 0; i < c->s->configs.n; i++)
-        model_write_config(&j, &c->s->configs.v[i]);
+        tsp_model_write_config(&j, &c->s->configs.v[i]);
     json_end_array(&j);
     pthread_mutex_unlock(&c->s->lock);
-    call_json(c, 200, &t);
+    tsp_call_json(c, 200, &t);
 }
 
 static const char *wrong_markers(json_t *parameters)
@@ -103,7 +103,7 @@ static bool wanted(struct call *c, struct tsp_config *out)
         : !name || !*name                                 ? "Invalid query parameters: name"
                                                           : wrong_markers(c->parameters);
     if (wrong) {
-        call_error(c, 400, wrong, NULL);
+        tsp_call_error(c, 400, wrong, NULL);
         return false;
     }
     *out = tsp_config_new(MARKERS_TYPE, name, description, c->parameters);
@@ -117,79 +117,79 @@ static void answer(struct call *c, const struct tsp_config *config)
     struct json j = JSON_TO(&t);
     bool found = config != NULL;
     if (config)
-        model_write_config(&j, config);
+        tsp_model_write_config(&j, config);
     pthread_mutex_unlock(&c->s->lock);
     if (found)
-        call_json(c, 200, &t);
+        tsp_call_json(c, 200, &t);
     else
-        call_error(c, 404, "No such configuration", NULL);
+        tsp_call_error(c, 404, "No such configuration", NULL);
 }
 
-void configs_post(struct call *c)
+void tsp_configs_post(struct call *c)
 {
     struct tsp_config config;
     if (!known_type(c) || !wanted(c, &config))
         return;
-    uuid_random(config.id);
+    tsp_uuid_random(config.id);
     pthread_mutex_lock(&c->s->lock);
     if (c->s->configs.n >= MAX_CONFIGS) {
         pthread_mutex_unlock(&c->s->lock);
         tsp_config_fini(&config);
-        call_error(c, 500, "There are too many configurations", "delete some");
+        tsp_call_error(c, 500, "There are too many configurations", "delete some");
         return;
     }
-    persist_note(c->s, PERSIST_CONFIG, config.id);
-    answer(c, model_add_config(c->s, config));
+    tsp_persist_note(c->s, PERSIST_CONFIG, config.id);
+    answer(c, tsp_model_add_config(c->s, config));
 }
 
-void configs_get(struct call *c)
+void tsp_configs_get(struct call *c)
 {
     if (!known_type(c))
         return;
     pthread_mutex_lock(&c->s->lock);
-    answer(c, model_config(c->s, c->arg[1]));
+    answer(c, tsp_model_config(c->s, c->arg[1]));
 }
 
-void configs_put(struct call *c)
+void tsp_configs_put(struct call *c)
 {
     struct tsp_config config;
     if (!known_type(c))
         return;
     pthread_mutex_lock(&c->s->lock);
-    bool known = model_config(c->s, c->arg[1]) != NULL;
+    bool known = tsp_model_config(c->s, c->arg[1]) != NULL;
     pthread_mutex_unlock(&c->s->lock);
     if (!known) {
-        call_error(c, 404, "No such configuration", NULL);
+        tsp_call_error(c, 404, "No such configuration", NULL);
         return;
     }
     if (!wanted(c, &config))
         return;
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_config *old = model_config(c->s, c->arg[1]);
+    struct tsp_config *old = tsp_model_config(c->s, c->arg[1]);
     if (old) {
         memcpy(config.id, old->id, UUID_TEXT);
         config.number = old->number;
         tsp_config_fini(old);
         *old = config;
-        persist_note(c->s, PERSIST_CONFIG, old->id);
+        tsp_persist_note(c->s, PERSIST_CONFIG, old->id);
     } else {
         tsp_config_fini(&config);
     }
     answer(c, old);
 }
 
-void configs_delete(struct call *c)
+void tsp_configs_delete(struct call *c)
 {
     struct tsp_config gone = {0};
     if (!known_type(c))
         return;
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_config *config = model_config(c->s, c->arg[1]);
+    struct tsp_config *config = tsp_model_config(c->s, c->arg[1]);
     if (config) {
         gone = *config;
         memmove(config, config + 1, sizeof *config * (size_t)(c->s->configs.v + c->s->configs.n - config - 1));
         c->s->configs.n--;
-        persist_note(c->s, PERSIST_CONFIG, gone.id);
+        tsp_persist_note(c->s, PERSIST_CONFIG, gone.id);
     }
     answer(c, config ? &gone : NULL);
     tsp_config_fini(&gone);

@@ -37,18 +37,18 @@ struct entry_tables {
     VEC(struct entry_table *) v;
 };
 
-struct entry_tables *entry_tables_new(const struct tsp_backend *b, struct tsp_data *data, struct tsp_ids *ids)
+struct entry_tables *tsp_entry_tables_new(const struct tsp_backend *b, struct tsp_data *data, struct tsp_ids *ids)
 {
     struct entry_tables *t = mem_zalloc(sizeof *t);
     t->backend = b;
     t->data = data;
-    t->ids = ids_ref(ids);
+    t->ids = tsp_ids_ref(ids);
     t->shared = mem_zalloc(((size_t)data->shared + 1) * sizeof *t->shared);
     pthread_mutex_init(&t->lock, NULL);
     return t;
 }
 
-void entry_tables_free(struct entry_tables *t)
+void tsp_entry_tables_free(struct entry_tables *t)
 {
     if (!t)
         return;
@@ -65,7 +65,7 @@ void entry_tables_free(struct entry_tables *t)
     map_fini(&t->shared_by_id);
     pthread_mutex_destroy(&t->lock);
     free(t->shared);
-    ids_unref(t->ids);
+    tsp_ids_unref(t->ids);
     free(t);
 }
 
@@ -74,7 +74,7 @@ static uint64_t below(uint64_t parent, uint64_t key)
     return map_hash((uint64_t[2]){parent, key}, sizeof(uint64_t[2]));
 }
 
-struct tsp_entries entries_of(struct entry_tables *all, const struct tsp_provider *p, const struct tsp_query *q)
+struct tsp_entries tsp_entries_of(struct entry_tables *all, const struct tsp_provider *p, const struct tsp_query *q)
 {
     struct entry_table *found = NULL;
     pthread_mutex_lock(&all->lock);
@@ -113,7 +113,7 @@ static int64_t shared_id(struct entry_tables *all, int64_t number)
     if (id)
         return id;
     uint64_t key = all->backend->key(all->data, number);
-    id = (int64_t)ids_of(all->ids, key);
+    id = (int64_t)tsp_ids_of(all->ids, key);
     if ((uint64_t)id != key >> (64 - IDS_BITS)) /* id that cannot be found by its key alone */
         note_shared(all, id, number);
     atomic_store_explicit(&all->shared[number], id, memory_order_relaxed);
@@ -170,9 +170,9 @@ static int64_t add_named(const struct tsp_entries *e, int64_t number, uint64_t k
     bool fresh;
     uint64_t *at = map_put(&t->by_number, (uint64_t)number, &fresh);
     if (fresh) {
-        int64_t id = (int64_t)ids_of(e->all->ids, key);
+        int64_t id = (int64_t)tsp_ids_of(e->all->ids, key);
         for (uint64_t n = 1; map_find(&t->by_id, (uint64_t)id); n++)
-            id = (int64_t)ids_of(e->all->ids, below(key, n));
+            id = (int64_t)tsp_ids_of(e->all->ids, below(key, n));
         *map_put(&t->by_id, (uint64_t)id, NULL) = (uint64_t)number;
         *at = t->v.n;
         vec_push(&t->v, ((struct named){key, id}));
@@ -247,7 +247,7 @@ static int64_t name(const struct tsp_entries *e, const struct tsp_entry *entry)
     return add_named(e, entry->id, below(key_of(e, entry->parent), key));
 }
 
-int64_t entries_id(struct tsp_entries *e, int64_t number)
+int64_t tsp_entries_id(struct tsp_entries *e, int64_t number)
 {
     struct named n;
     if (number < 0 || number == TSP_NO_ENTRY)
@@ -261,10 +261,10 @@ int64_t entries_id(struct tsp_entries *e, int64_t number)
     return -1;
 }
 
-void entries_name(struct tsp_entries *e, const struct tsp_entry *entry, int64_t *id, int64_t *parent)
+void tsp_entries_name(struct tsp_entries *e, const struct tsp_entry *entry, int64_t *id, int64_t *parent)
 {
     *id = name(e, entry);
-    *parent = e->listing || entry->parent < 0 ? -1 : entries_id(e, entry->parent);
+    *parent = e->listing || entry->parent < 0 ? -1 : tsp_entries_id(e, entry->parent);
 }
 
 /* ---- ids to numbers ---- */
@@ -287,7 +287,7 @@ static int compare(const void *a, const void *b)
     return order_of(*(const int64_t *)a, *(const int64_t *)b);
 }
 
-void entries_take_query(struct tsp_entries *e, struct tsp_query *q)
+void tsp_entries_take_query(struct tsp_entries *e, struct tsp_query *q)
 {
     int64_t *numbers = arena_new(q->http->arena, int64_t, q->n_items + 1);
     size_t n = 0;

@@ -11,8 +11,8 @@
 /* Tables of all outputs of an opening. Thread-safe. */
 struct entry_tables;
 /* Borrows its arguments, except for the ids: it keeps a reference. */
-struct entry_tables *entry_tables_new(const struct tsp_backend *, struct tsp_data *, struct tsp_ids *);
-void entry_tables_free(struct entry_tables *);
+struct entry_tables *tsp_entry_tables_new(const struct tsp_backend *, struct tsp_data *, struct tsp_ids *);
+void tsp_entry_tables_free(struct entry_tables *);
 
 /* Entries of the output of a request. Borrows everything. An answer with it writes ids of entries. */
 struct tsp_entries {
@@ -25,12 +25,12 @@ struct tsp_entries {
     bool growing;                    /* the tree is still being computed */
     bool waits;                      /* an unknown id was requested that may still appear */
 };
-struct tsp_entries entries_of(struct entry_tables *, const struct tsp_provider *, const struct tsp_query *);
+struct tsp_entries tsp_entries_of(struct entry_tables *, const struct tsp_provider *, const struct tsp_query *);
 /* Replaces the query's ids by the backend's numbers, ascending. Unknown ids are dropped, or become TSP_NO_ENTRY. */
-void entries_take_query(struct tsp_entries *, struct tsp_query *);
+void tsp_entries_take_query(struct tsp_entries *, struct tsp_query *);
 /* Returns ids of an entry that is written, and of its parent (-1: none). */
-void entries_name(struct tsp_entries *, const struct tsp_entry *, int64_t *id, int64_t *parent);
+void tsp_entries_name(struct tsp_entries *, const struct tsp_entry *, int64_t *id, int64_t *parent);
 /* Id of the backend's entry, which may not have been written yet; -1: none. */
-int64_t entries_id(struct tsp_entries *, int64_t number);
+int64_t tsp_entries_id(struct tsp_entries *, int64_t number);
 
 #endif

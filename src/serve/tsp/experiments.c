@@ -29,17 +29,17 @@ static bool same_traces(struct arena *a, const struct tsp_experiment *x, const c
     return true;
 }
 
-void experiments_list(struct call *c)
+void tsp_experiments_list(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     pthread_mutex_lock(&c->s->lock);
     json_begin_array(&j);
     for (size_t i = 0; i < c->s->experiments.n; i++)
-        model_write_experiment(c->s, &j, c->s->experiments.v[i]);
+        tsp_model_write_experiment(c->s, &j, c->s->experiments.v[i]);
     json_end_array(&j);
     pthread_mutex_unlock(&c->s->lock);
-    call_json(c, 200, &t);
+    tsp_call_json(c, 200, &t);
 }
 
 /* Reads the uuids of the request; false: not an array of strings. */
@@ -66,45 +66,46 @@ static int post(
     struct json j = JSON_TO(t);
     char uuid[UUID_TEXT];
     for (size_t i = 0; i < n; i++)
-        if (!model_trace(s, traces[i]))
+        if (!tsp_model_trace(s, traces[i]))
             return 404;
-    uuid_of_name(name, uuid);
-    struct tsp_experiment *x = model_experiment(s, uuid);
+    tsp_uuid_of_name(name, uuid);
+    struct tsp_experiment *x = tsp_model_experiment(s, uuid);
     if (x && !same_traces(a, x, traces, n)) {
         json_begin_object(&j);
         json_kv_string(&j, "title", "The experiment (name) already exists and both differ");
         json_kv_string(&j, "code", tsp_code_name(TSP_CODE_CONFLICT));
         json_key(&j, "experiment");
-        model_write_experiment(s, &j, x);
+        tsp_model_write_experiment(s, &j, x);
         json_end_object(&j);
         return 409;
     }
     if (!x && s->experiments.n >= MAX_EXPERIMENTS)
         return 500;
     if (!x) {
-        model_add_experiment(s, name, traces, n);
-        persist_note(s, PERSIST_EXPERIMENT, uuid);
+        tsp_model_add_experiment(s, name, traces, n);
+        tsp_persist_note(s, PERSIST_EXPERIMENT, uuid);
     }
-    x = open_wanted(s, uuid);
+    x = tsp_open_wanted(s, uuid);
     if (!x)
         return 404; /* deleted at this moment */
-    model_write_experiment(s, &j, x);
+    tsp_model_write_experiment(s, &j, x);
     return 200;
 }
 
-void experiments_post(struct call *c)
+void tsp_experiments_post(struct call *c)
 {
     const char *name = tsp_string(c->parameters, "name"), **traces;
     size_t n;
     if (!json_object_get(c->parameters, "name") || !json_object_get(c->parameters, "traces")) {
-        call_error(c, 400,
+        tsp_call_error(c, 400,
             json_object_get(c->parameters, "name") ? "Missing query parameters: traces"
                                                    : "Missing query parameters: name",
             NULL);
         return;
     }
     if (!name || !*name || !trace_list(c, &traces, &n) || !n || n > MAX_TRACES) {
-        call_error(c, 400, name && *name ? "Invalid query parameters: traces" : "Invalid query parameters: name", NULL);
+        tsp_call_error(
+            c, 400, name && *name ? "Invalid query parameters: traces" : "Invalid query parameters: name", NULL);
         return;
     }
     struct text t = {.fd = -1};
@@ -112,40 +113,40 @@ void experiments_post(struct call *c)
     int status = post(c->s, c->q->arena, name, traces, n, &t);
     pthread_mutex_unlock(&c->s->lock);
     if (status == 404 || status == 500)
-        call_error(c, status, status == 404 ? "No such trace" : "There are too many experiments", NULL);
+        tsp_call_error(c, status, status == 404 ? "No such trace" : "There are too many experiments", NULL);
     else
-        call_json(c, status, &t);
+        tsp_call_json(c, status, &t);
 }
 
-void experiments_get(struct call *c)
+void tsp_experiments_get(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_experiment *x = open_wanted(c->s, c->arg[0]);
+    struct tsp_experiment *x = tsp_open_wanted(c->s, c->arg[0]);
     if (x)
-        model_write_experiment(c->s, &j, x);
+        tsp_model_write_experiment(c->s, &j, x);
     pthread_mutex_unlock(&c->s->lock);
     if (x)
-        call_json(c, 200, &t);
+        tsp_call_json(c, 200, &t);
     else
-        call_error(c, 404, "No such experiment", NULL);
+        tsp_call_error(c, 404, "No such experiment", NULL);
 }
 
-void experiments_delete(struct call *c)
+void tsp_experiments_delete(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = tsp_model_experiment(c->s, c->arg[0]);
     if (x) {
-        model_write_experiment(c->s, &j, x);
-        persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
-        model_remove_experiment(c->s, x);
+        tsp_model_write_experiment(c->s, &j, x);
+        tsp_persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
+        tsp_model_remove_experiment(c->s, x);
     }
     pthread_mutex_unlock(&c->s->lock);
     if (x)
-        call_json(c, 200, &t);
+        tsp_call_json(c, 200, &t);
     else
-        call_error(c, 404, "No such experiment", NULL);
+        tsp_call_error(c, 404, "No such experiment", NULL);
 }

@@ -14,7 +14,7 @@ struct tsp_filter {
     } parts[MAX_EXPRESSIONS];
 };
 
-struct tsp_filter *filter_compile(json_t *map, struct arena *a)
+struct tsp_filter *tsp_filter_compile(json_t *map, struct arena *a)
 {
     struct tsp_filter *f = arena_new(a, struct tsp_filter, 1);
     const char *key;
@@ -34,7 +34,7 @@ struct tsp_filter *filter_compile(json_t *map, struct arena *a)
     return f->n ? f : NULL;
 }
 
-void filter_fini(const struct tsp_filter *f)
+void tsp_filter_fini(const struct tsp_filter *f)
 {
     for (size_t i = 0; f && i < f->n; i++)
         expr_free(f->parts[i].expression);

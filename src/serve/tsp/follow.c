@@ -11,7 +11,7 @@ enum {
     FAILURES_MAX = 6
 };
 
-void follow_unref(struct tsp_follow *f)
+void tsp_follow_unref(struct tsp_follow *f)
 {
     if (--f->refs)
         return;
@@ -19,13 +19,13 @@ void follow_unref(struct tsp_follow *f)
     free(f);
 }
 
-void follow_wake(struct tsp_server *s)
+void tsp_follower_wake(struct tsp_server *s)
 {
     if (s->follow_wake >= 0 && write(s->follow_wake, &(uint64_t){1}, sizeof(uint64_t)) < 0)
         return; /* counter is full: the follower is about to wake */
 }
 
-void follow_begin(struct tsp_server *s, struct tsp_opening *o)
+void tsp_follow_begin(struct tsp_server *s, struct tsp_opening *o)
 {
     bool known = s->follow_wake < 0;
     pthread_mutex_lock(&s->lock);
@@ -45,19 +45,19 @@ void follow_begin(struct tsp_server *s, struct tsp_opening *o)
             f = NULL;
         }
     if (f)
-        follow_unref(f);
+        tsp_follow_unref(f);
     pthread_mutex_unlock(&s->lock);
-    follow_wake(s); /* wakes the follower, which walks the trees */
+    tsp_follower_wake(s); /* wakes the follower, which walks the trees */
 }
 
-void follow_end(struct tsp_server *s, struct tsp_experiment *x)
+void tsp_follow_end(struct tsp_server *s, struct tsp_experiment *x)
 {
     if (x->follow)
-        follow_unref(x->follow);
+        tsp_follow_unref(x->follow);
     x->follow = NULL;
 }
 
-void follow_opened(struct tsp_server *s, struct tsp_experiment *x, bool well, int64_t took_ns)
+void tsp_follow_opened(struct tsp_server *s, struct tsp_experiment *x, bool well, int64_t took_ns)
 {
     struct tsp_follow *f = x->follow;
     if (!f)
@@ -70,10 +70,10 @@ void follow_opened(struct tsp_server *s, struct tsp_experiment *x, bool well, in
         f->not_before_ns = now + (pause > took_ns ? pause : took_ns);
         f->first_ns = f->last_ns = now;
     }
-    follow_wake(s);
+    tsp_follower_wake(s);
 }
 
-bool follow_waits(const struct tsp_experiment *x)
+bool tsp_follow_waits(const struct tsp_experiment *x)
 {
     return x->follow && x->follow->first_ns;
 }

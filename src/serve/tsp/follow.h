@@ -16,21 +16,21 @@ struct tsp_follow {
 };
 
 /* follow.c. Wakes the follower. */
-void follow_wake(struct tsp_server *);
-void follow_unref(struct tsp_follow *); /* with the lock held */
+void tsp_follower_wake(struct tsp_server *);
+void tsp_follow_unref(struct tsp_follow *); /* with the lock held */
 /* Begins to watch the traces of an opening that is about to be made, unless they are watched already. Without the
  * lock. */
-void follow_begin(struct tsp_server *, struct tsp_opening *);
+void tsp_follow_begin(struct tsp_server *, struct tsp_opening *);
 /* Ends watching: the experiment is removed or closed. With the lock held. */
-void follow_end(struct tsp_server *, struct tsp_experiment *);
+void tsp_follow_end(struct tsp_server *, struct tsp_experiment *);
 /* Reports that an opening of the experiment has ended, successfully or not, and its duration. With the lock held. */
-void follow_opened(struct tsp_server *, struct tsp_experiment *, bool well, int64_t took_ns);
+void tsp_follow_opened(struct tsp_server *, struct tsp_experiment *, bool well, int64_t took_ns);
 /* True: there are changes for which no opening has begun. With the lock held. */
-bool follow_waits(const struct tsp_experiment *);
+bool tsp_follow_waits(const struct tsp_experiment *);
 
 /* follower.c: one thread that watches the directories of open experiments, and has the next version opened after a
  * change. */
-int follower_start(struct tsp_server *, struct err *);
-void follower_stop(struct tsp_server *); /* called once `stopping` is set, without the lock */
+int tsp_follower_start(struct tsp_server *, struct err *);
+void tsp_follower_stop(struct tsp_server *); /* called once `stopping` is set, without the lock */
 
 #endif

@@ -32,9 +32,9 @@ static int64_t open_due(struct tsp_server *s, int64_t now)
 {
     int64_t next = INT64_MAX;
     for (size_t i = 0; i < s->experiments.n; i++) {
-        struct tsp_opening *left = held_release(s->experiments.v[i], false);
+        struct tsp_opening *left = tsp_held_release(s->experiments.v[i], false);
         if (left)
-            opening_unref_locked(s, left);
+            tsp_opening_unref_locked(s, left);
         if (i >= s->experiments.n)
             break;
         struct tsp_experiment *x = s->experiments.v[i];
@@ -45,7 +45,7 @@ static int64_t open_due(struct tsp_server *s, int64_t now)
             x->follow->first_ns = x->follow->last_ns = 0; /* next request opens it again */
         } else if (at <= now) {
             x->follow->first_ns = x->follow->last_ns = 0;
-            open_next(s, x);
+            tsp_open_next(s, x);
         } else if (at < next) {
             next = at;
         }
@@ -77,7 +77,7 @@ static void collect(struct tsp_server *s, struct watched *w)
 static void let_go(struct watched *w)
 {
     for (size_t i = 0; i < w->list.n; i++)
-        follow_unref(w->list.v[i]);
+        tsp_follow_unref(w->list.v[i]);
 }
 
 /* Checks all watches; returns the time of the next check. */
@@ -133,7 +133,7 @@ static void *run_follower(void *server)
     return NULL;
 }
 
-int follower_start(struct tsp_server *s, struct err *e)
+int tsp_follower_start(struct tsp_server *s, struct err *e)
 {
     s->follow_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->follow_wake < 0)
@@ -145,10 +145,10 @@ int follower_start(struct tsp_server *s, struct err *e)
     return err_set(e, ERR_NOMEM, "no thread can be started to follow traces");
 }
 
-void follower_stop(struct tsp_server *s)
+void tsp_follower_stop(struct tsp_server *s)
 {
     if (s->follow_wake < 0)
         return;
-    follow_wake(s);
+    tsp_follower_wake(s);
     pthread_join(s->follower, NULL);
 }

@@ -31,19 +31,19 @@ static bool is_waited_for(struct tsp_opening *o)
     return o->waited.n > 0;
 }
 
-void held_fini(struct tsp_opening *o)
+void tsp_held_fini(struct tsp_opening *o)
 {
     while (o->waited.n)
         forget(o, o->waited.v);
     vec_free(&o->waited);
 }
 
-struct tsp_opening *held_for(struct tsp_experiment *x, const char *output)
+struct tsp_opening *tsp_held_for(struct tsp_experiment *x, const char *output)
 {
     return x->earlier && find(x->earlier, output) ? x->earlier : NULL;
 }
 
-struct tsp_opening *held_instead(struct tsp_experiment *x, struct tsp_opening *old)
+struct tsp_opening *tsp_held_instead(struct tsp_experiment *x, struct tsp_opening *old)
 {
     if (x->earlier || !is_waited_for(old))
         return old;
@@ -51,7 +51,7 @@ struct tsp_opening *held_instead(struct tsp_experiment *x, struct tsp_opening *o
     return NULL;
 }
 
-struct tsp_opening *held_release(struct tsp_experiment *x, bool at_once)
+struct tsp_opening *tsp_held_release(struct tsp_experiment *x, bool at_once)
 {
     struct tsp_opening *o = x->earlier;
     if (!o || (!at_once && is_waited_for(o)))
@@ -60,7 +60,7 @@ struct tsp_opening *held_release(struct tsp_experiment *x, bool at_once)
     return o;
 }
 
-void held_note(struct tsp_server *s, struct tsp_opening *o, const char *output, bool running)
+void tsp_held_note(struct tsp_server *s, struct tsp_opening *o, const char *output, bool running)
 {
     pthread_mutex_lock(&s->lock);
     int64_t now = time_monotonic_ns();

@@ -31,7 +31,7 @@ struct tsp_ids {
     size_t retry;            /* number of fresh ids before the next try, after a failed write */
 };
 
-struct tsp_ids *ids_new(unsigned bits)
+struct tsp_ids *tsp_ids_new(unsigned bits)
 {
     struct tsp_ids *t = mem_zalloc(sizeof *t);
     pthread_mutex_init(&t->lock, NULL);
@@ -40,7 +40,7 @@ struct tsp_ids *ids_new(unsigned bits)
     return t;
 }
 
-struct tsp_ids *ids_ref(struct tsp_ids *t)
+struct tsp_ids *tsp_ids_ref(struct tsp_ids *t)
 {
     pthread_mutex_lock(&t->lock);
     t->refs++;
@@ -48,7 +48,7 @@ struct tsp_ids *ids_ref(struct tsp_ids *t)
     return t;
 }
 
-void ids_unref(struct tsp_ids *t)
+void tsp_ids_unref(struct tsp_ids *t)
 {
     struct err ignored = {0};
     if (!t)
@@ -58,7 +58,7 @@ void ids_unref(struct tsp_ids *t)
     pthread_mutex_unlock(&t->lock);
     if (!last)
         return;
-    ids_save(t, true, &ignored);
+    tsp_ids_save(t, true, &ignored);
     pthread_mutex_destroy(&t->lock);
     map_fini(&t->fresh);
     map_fini(&t->moved);
@@ -124,7 +124,7 @@ static uint64_t give(struct tsp_ids *t, uint64_t key)
     return id;
 }
 
-uint64_t ids_of(struct tsp_ids *t, uint64_t key)
+uint64_t tsp_ids_of(struct tsp_ids *t, uint64_t key)
 {
     pthread_mutex_lock(&t->lock);
     uint64_t id = give(t, key);
@@ -216,7 +216,7 @@ static void take_in(struct tsp_ids *t, const struct contents *c)
     map_fini(&given);
 }
 
-int ids_keep_in(struct tsp_ids *t, const char *path, struct err *e)
+int tsp_ids_keep_in(struct tsp_ids *t, const char *path, struct err *e)
 {
     struct contents c = {0};
     int rc = 0;
@@ -284,7 +284,7 @@ static int save(struct tsp_ids *t, struct err *e)
     return 0;
 }
 
-int ids_save(struct tsp_ids *t, bool now, struct err *e)
+int tsp_ids_save(struct tsp_ids *t, bool now, struct err *e)
 {
     int rc = 0;
     pthread_mutex_lock(&t->lock);

@@ -30,13 +30,13 @@ static void write_identity(struct tsp_server *s, struct json *j)
     json_end_object(j);
 }
 
-void server_tell(struct call *c, const char *what)
+void tsp_information_answer(struct call *c, const char *what)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     if (strcmp(c->q->method, "GET") && strcmp(c->q->method, "HEAD")) {
         http_header(c->q, "Allow", "GET");
-        call_error(c, 405, "Method not allowed", NULL);
+        tsp_call_error(c, 405, "Method not allowed", NULL);
         return;
     }
     if (!strcmp(what, "health")) {
@@ -46,5 +46,5 @@ void server_tell(struct call *c, const char *what)
     } else {
         write_identity(c->s, &j);
     }
-    call_json(c, 200, &t);
+    tsp_call_json(c, 200, &t);
 }

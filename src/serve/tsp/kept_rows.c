@@ -24,7 +24,7 @@ struct kept_rows {
     uint64_t uses;
 };
 
-struct kept_rows *kept_rows_new(void)
+struct kept_rows *tsp_kept_rows_new(void)
 {
     struct kept_rows *all = mem_zalloc(sizeof *all);
     pthread_mutex_init(&all->lock, NULL);
@@ -47,7 +47,7 @@ static void drop(struct kept_rows *all, size_t i)
     free(k);
 }
 
-void kept_rows_free(struct kept_rows *all)
+void tsp_kept_rows_free(struct kept_rows *all)
 {
     if (!all)
         return;
@@ -72,7 +72,7 @@ static void let_go(struct kept_rows *all, size_t lists, size_t bytes)
     }
 }
 
-void kept_rows_give_memory(struct kept_rows *all)
+void tsp_kept_rows_give_memory(struct kept_rows *all)
 {
     pthread_mutex_lock(&all->lock);
     let_go(all, 0, 0);
@@ -97,7 +97,7 @@ static const struct kept_list *use(struct kept_rows *all, struct kept_filter *k)
     return &k->list;
 }
 
-const struct kept_list *kept_rows_find(struct kept_rows *all, const char *output, const char *filter, size_t of)
+const struct kept_list *tsp_kept_rows_find(struct kept_rows *all, const char *output, const char *filter, size_t of)
 {
     pthread_mutex_lock(&all->lock);
     struct kept_filter *k = find(all, output, filter, of);
@@ -106,7 +106,7 @@ const struct kept_list *kept_rows_find(struct kept_rows *all, const char *output
     return list;
 }
 
-const struct kept_list *kept_rows_put(
+const struct kept_list *tsp_kept_rows_put(
     struct kept_rows *all, const char *output, const char *filter, size_t of, size_t *rows, size_t n)
 {
     pthread_mutex_lock(&all->lock);
@@ -128,7 +128,7 @@ const struct kept_list *kept_rows_put(
     return list;
 }
 
-void kept_rows_give_back(struct kept_rows *all, const struct kept_list *list)
+void tsp_kept_rows_give_back(struct kept_rows *all, const struct kept_list *list)
 {
     pthread_mutex_lock(&all->lock);
     ((struct kept_filter *)(uintptr_t)list)->refs--;

@@ -6,12 +6,12 @@
 
 enum { MAX_CATEGORIES = 100 };
 
-void marker_sets(struct call *c)
+void tsp_marker_sets(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     pthread_mutex_lock(&c->s->lock);
-    bool known = model_experiment(c->s, c->arg[0]) != NULL;
+    bool known = tsp_model_experiment(c->s, c->arg[0]) != NULL;
     json_begin_object(&j);
     json_key(&j, "model");
     json_begin_array(&j);
@@ -27,10 +27,10 @@ void marker_sets(struct call *c)
     json_end_object(&j);
     pthread_mutex_unlock(&c->s->lock);
     if (known) {
-        call_json(c, 200, &t);
+        tsp_call_json(c, 200, &t);
     } else {
         text_fini(&t);
-        call_error(c, 404, "No such experiment", NULL);
+        tsp_call_error(c, 404, "No such experiment", NULL);
     }
 }
 
@@ -50,10 +50,10 @@ static bool is_first(const struct tsp_config *c, json_t *list, size_t i)
     return true;
 }
 
-bool markers_write_category(struct tsp_server *s, const char *set, struct json *j)
+bool tsp_markers_write_category(struct tsp_server *s, const char *set, struct json *j)
 {
     pthread_mutex_lock(&s->lock);
-    const struct tsp_config *c = model_config(s, set);
+    const struct tsp_config *c = tsp_model_config(s, set);
     json_t *list = c ? json_object_get(c->parameters, "markers") : NULL;
     for (size_t i = 0, n = 0; i < json_array_size(list) && n < MAX_CATEGORIES; i++)
         if (is_first(c, list, i)) {
@@ -80,10 +80,10 @@ static void write_markers(const struct tsp_config *c, json_t *list, const char *
     }
 }
 
-void markers_write(struct tsp_server *s, const char *set, const struct tsp_query *q, struct tsp_answer *answer)
+void tsp_markers_write(struct tsp_server *s, const char *set, const struct tsp_query *q, struct tsp_answer *answer)
 {
     pthread_mutex_lock(&s->lock);
-    const struct tsp_config *c = model_config(s, set);
+    const struct tsp_config *c = tsp_model_config(s, set);
     json_t *list = c ? json_object_get(c->parameters, "markers") : NULL;
     for (size_t i = 0, n = 0; i < json_array_size(list) && n < MAX_CATEGORIES; i++) {
         const char *category = category_of(c, json_array_get(list, i));

@@ -6,8 +6,8 @@
 #include "tsp/model.h"
 
 /* Writes the annotations of a marker set, by category. */
-void markers_write(struct tsp_server *, const char *set, const struct tsp_query *, struct tsp_answer *);
+void tsp_markers_write(struct tsp_server *, const char *set, const struct tsp_query *, struct tsp_answer *);
 /* Writes the names of its categories. False: there is no such set. */
-bool markers_write_category(struct tsp_server *, const char *set, struct json *open_array);
+bool tsp_markers_write_category(struct tsp_server *, const char *set, struct json *open_array);
 
 #endif

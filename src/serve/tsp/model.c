@@ -5,7 +5,7 @@
 
 #include "tsp/follow.h"
 
-struct tsp_trace *model_trace(struct tsp_server *s, const char *uuid)
+struct tsp_trace *tsp_model_trace(struct tsp_server *s, const char *uuid)
 {
     for (size_t i = 0; i < s->traces.n; i++)
         if (!strcasecmp(s->traces.v[i]->uuid, uuid))
@@ -13,7 +13,7 @@ struct tsp_trace *model_trace(struct tsp_server *s, const char *uuid)
     return NULL;
 }
 
-struct tsp_experiment *model_experiment(struct tsp_server *s, const char *uuid)
+struct tsp_experiment *tsp_model_experiment(struct tsp_server *s, const char *uuid)
 {
     for (size_t i = 0; i < s->experiments.n; i++)
         if (!strcasecmp(s->experiments.v[i]->uuid, uuid))
@@ -21,7 +21,7 @@ struct tsp_experiment *model_experiment(struct tsp_server *s, const char *uuid)
     return NULL;
 }
 
-struct tsp_config *model_config(struct tsp_server *s, const char *id)
+struct tsp_config *tsp_model_config(struct tsp_server *s, const char *id)
 {
     for (size_t i = 0; i < s->configs.n; i++)
         if (!strcasecmp(s->configs.v[i].id, id))
@@ -29,19 +29,19 @@ struct tsp_config *model_config(struct tsp_server *s, const char *id)
     return NULL;
 }
 
-struct tsp_config *model_add_config(struct tsp_server *s, struct tsp_config c)
+struct tsp_config *tsp_model_add_config(struct tsp_server *s, struct tsp_config c)
 {
     c.number = ++s->numbered;
     vec_push(&s->configs, c);
     return &s->configs.v[s->configs.n - 1];
 }
 
-struct tsp_trace *model_add_trace(struct tsp_server *s, const char *name, const char *path, const char *type)
+struct tsp_trace *tsp_model_add_trace(struct tsp_server *s, const char *name, const char *path, const char *type)
 {
     struct tsp_trace *t = mem_zalloc(sizeof *t);
     struct text key = {.fd = -1};
     text_printf(&key, "%s/%s", path, name);
-    uuid_of_name(text_cstr(&key), t->uuid);
+    tsp_uuid_of_name(text_cstr(&key), t->uuid);
     text_fini(&key);
     t->number = ++s->numbered;
     t->name = mem_strdup(name);
@@ -51,13 +51,14 @@ struct tsp_trace *model_add_trace(struct tsp_server *s, const char *name, const 
     return t;
 }
 
-struct tsp_experiment *model_add_experiment(struct tsp_server *s, const char *name, const char *const *traces, size_t n)
+struct tsp_experiment *tsp_model_add_experiment(
+    struct tsp_server *s, const char *name, const char *const *traces, size_t n)
 {
     struct tsp_experiment *x = mem_zalloc(sizeof *x);
-    uuid_of_name(name, x->uuid);
+    tsp_uuid_of_name(name, x->uuid);
     x->number = ++s->numbered;
     x->name = mem_strdup(name);
-    x->ids = ids_new(IDS_BITS);
+    x->ids = tsp_ids_new(IDS_BITS);
     for (size_t i = 0; i < n; i++)
         vec_push(&x->traces, mem_strdup(traces[i]));
     vec_push(&s->experiments, x);
@@ -117,19 +118,19 @@ static void free_experiment(struct tsp_server *s, struct tsp_experiment *x)
     vec_free(&x->traces);
     vec_free(&x->bookmarks);
     vec_free(&x->derived);
-    follow_end(s, x);
+    tsp_follow_end(s, x);
     free(x->name);
     free(x->reference);
-    ids_unref(x->ids);
+    tsp_ids_unref(x->ids);
     free(x);
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
         if (held[i]) {
-            opening_abandon(held[i]);
-            opening_unref_locked(s, held[i]);
+            tsp_opening_abandon(held[i]);
+            tsp_opening_unref_locked(s, held[i]);
         }
 }
 
-void model_remove_trace(struct tsp_server *s, struct tsp_trace *t)
+void tsp_model_remove_trace(struct tsp_server *s, struct tsp_trace *t)
 {
     size_t i = 0;
     while (s->traces.v[i] != t)
@@ -139,7 +140,7 @@ void model_remove_trace(struct tsp_server *s, struct tsp_trace *t)
     free_trace(t);
 }
 
-void model_remove_experiment(struct tsp_server *s, struct tsp_experiment *x)
+void tsp_model_remove_experiment(struct tsp_server *s, struct tsp_experiment *x)
 {
     size_t i = 0;
     while (s->experiments.v[i] != x)
@@ -149,7 +150,7 @@ void model_remove_experiment(struct tsp_server *s, struct tsp_experiment *x)
     free_experiment(s, x);
 }
 
-void model_free(struct tsp_server *s)
+void tsp_model_free(struct tsp_server *s)
 {
     for (size_t i = 0; i < s->traces.n; i++)
         free_trace(s->traces.v[i]);
@@ -171,7 +172,8 @@ static bool is_view(const struct tsp_provider *view, const char *derived, const 
     return !strncmp(id, view->id, n) && id[n] == ':' && !strcmp(id + n + 1, derived);
 }
 
-struct tsp_derived *model_derived(const struct tsp_experiment *x, const char *id, const struct tsp_provider **answers)
+struct tsp_derived *tsp_model_derived(
+    const struct tsp_experiment *x, const char *id, const struct tsp_provider **answers)
 {
     for (size_t i = 0; i < x->derived.n; i++) {
         struct tsp_derived *d = &x->derived.v[i];

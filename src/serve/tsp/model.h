@@ -78,29 +78,30 @@ struct tsp_server {
 };
 
 /* Access to the model, with the lock held. */
-struct tsp_trace *model_trace(struct tsp_server *, const char *uuid);
-struct tsp_experiment *model_experiment(struct tsp_server *, const char *uuid);
+struct tsp_trace *tsp_model_trace(struct tsp_server *, const char *uuid);
+struct tsp_experiment *tsp_model_experiment(struct tsp_server *, const char *uuid);
 /* Adds a new one; strings are copied. */
-struct tsp_trace *model_add_trace(struct tsp_server *, const char *name, const char *path, const char *type);
-struct tsp_experiment *model_add_experiment(struct tsp_server *, const char *name, const char *const *traces,
+struct tsp_trace *tsp_model_add_trace(struct tsp_server *, const char *name, const char *path, const char *type);
+struct tsp_experiment *tsp_model_add_experiment(struct tsp_server *, const char *name, const char *const *traces,
     size_t n);
-struct tsp_config *model_config(struct tsp_server *, const char *id);
-struct tsp_config *model_add_config(struct tsp_server *, struct tsp_config); /* takes over its contents */
-void model_remove_trace(struct tsp_server *, struct tsp_trace *);
-void model_remove_experiment(struct tsp_server *, struct tsp_experiment *);
-void model_free(struct tsp_server *);
+struct tsp_config *tsp_model_config(struct tsp_server *, const char *id);
+struct tsp_config *tsp_model_add_config(struct tsp_server *, struct tsp_config); /* takes over its contents */
+void tsp_model_remove_trace(struct tsp_server *, struct tsp_trace *);
+void tsp_model_remove_experiment(struct tsp_server *, struct tsp_experiment *);
+void tsp_model_free(struct tsp_server *);
 /* Copies its arguments; description NULL: "". Needs no lock. */
 struct tsp_config tsp_config_new(const char *type, const char *name, const char *description, json_t *parameters);
 void tsp_config_fini(struct tsp_config *);
 void tsp_bookmark_fini(struct tsp_bookmark *);
 void tsp_derived_fini(struct tsp_derived *);
 /* model_write.c: writes the model as text of the protocol. figures NULL: closed. */
-void model_write_trace(struct json *, const struct tsp_trace *, const struct tsp_figures *, const char *state);
-void model_write_experiment(struct tsp_server *, struct json *, const struct tsp_experiment *);
-void model_write_config(struct json *, const struct tsp_config *);
+void tsp_model_write_trace(struct json *, const struct tsp_trace *, const struct tsp_figures *, const char *state);
+void tsp_model_write_experiment(struct tsp_server *, struct json *, const struct tsp_experiment *);
+void tsp_model_write_config(struct json *, const struct tsp_config *);
 
 /* Derived output with that id, or of the view with that id; NULL: none. *answers: the provider for operations on it.
  * With the lock held. */
-struct tsp_derived *model_derived(const struct tsp_experiment *, const char *id, const struct tsp_provider **answers);
+struct tsp_derived *tsp_model_derived(const struct tsp_experiment *, const char *id,
+    const struct tsp_provider **answers);
 
 #endif

@@ -44,7 +44,7 @@ static struct tsp_figures all_figures(const struct tsp_opening *o)
     return all;
 }
 
-void model_write_trace(struct json *j, const struct tsp_trace *t, const struct tsp_figures *f, const char *state)
+void tsp_model_write_trace(struct json *j, const struct tsp_trace *t, const struct tsp_figures *f, const char *state)
 {
     const struct tsp_figures none = {0};
     f = f ? f : &none;
@@ -78,7 +78,7 @@ static void write_indexed(struct json *j, const struct tsp_opening *o)
     json_end_object(j);
 }
 
-void model_write_experiment(struct tsp_server *s, struct json *j, const struct tsp_experiment *x)
+void tsp_model_write_experiment(struct tsp_server *s, struct json *j, const struct tsp_experiment *x)
 {
     const struct tsp_opening *open = x->open && x->open->stage != STAGE_FAILED ? x->open : NULL;
     bool is_open = open && open->stage == STAGE_OPEN, goes_on = open && (!is_open || x->next);
@@ -101,16 +101,16 @@ void model_write_experiment(struct tsp_server *s, struct json *j, const struct t
     json_key(j, "traces");
     json_begin_array(j);
     for (size_t i = 0; i < x->traces.n; i++) {
-        const struct tsp_trace *t = model_trace(s, x->traces.v[i]);
+        const struct tsp_trace *t = tsp_model_trace(s, x->traces.v[i]);
         struct tsp_figures f = t ? figures_of(open, t) : all;
         if (t)
-            model_write_trace(j, t, &f, state);
+            tsp_model_write_trace(j, t, &f, state);
     }
     json_end_array(j);
     json_end_object(j);
 }
 
-void model_write_config(struct json *j, const struct tsp_config *c)
+void tsp_model_write_config(struct json *j, const struct tsp_config *c)
 {
     json_begin_object(j);
     json_kv_string(j, "id", c->id);

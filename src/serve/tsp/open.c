@@ -39,9 +39,9 @@ static void name_entries(struct tsp_server *s, struct tsp_opening *o)
 {
     struct err ignored = {0};
     if (o->data->ids_dir)
-        ids_keep_in(o->ids, arena_printf(&o->arena, "%s/ids-%s", o->data->ids_dir, o->experiment), &ignored);
-    o->entries = entry_tables_new(&s->o.backend, o->data, o->ids);
-    o->rows = kept_rows_new();
+        tsp_ids_keep_in(o->ids, arena_printf(&o->arena, "%s/ids-%s", o->data->ids_dir, o->experiment), &ignored);
+    o->entries = tsp_entry_tables_new(&s->o.backend, o->data, o->ids);
+    o->rows = tsp_kept_rows_new();
 }
 
 struct opener {
@@ -76,7 +76,7 @@ static struct tsp_opening *replace(struct tsp_experiment *x, struct tsp_opening 
     if (old == o)
         return o;
     x->open = o;
-    return held_instead(x, old);
+    return tsp_held_instead(x, old);
 }
 
 /* Returns the least recently used open experiment that may close; NULL: not too many are open. With the lock held. */
@@ -102,10 +102,10 @@ static void close_least_used(struct tsp_server *s)
     for (struct tsp_experiment *x; (x = closes_next(s));) {
         struct tsp_opening *const held[] = {x->open, x->earlier};
         x->open = x->earlier = NULL;
-        follow_end(s, x);
+        tsp_follow_end(s, x);
         for (size_t i = 0; i < sizeof held / sizeof *held; i++)
             if (held[i])
-                opening_unref_locked(s, held[i]);
+                tsp_opening_unref_locked(s, held[i]);
     }
 }
 
@@ -117,22 +117,22 @@ static void settle(struct tsp_server *s, struct tsp_opening *o, int rc, int64_t 
     o->stage = rc ? STAGE_FAILED : STAGE_OPEN;
     if (x) {
         if (x->next == o) {
-            left = held_release(x, false);
+            left = tsp_held_release(x, false);
             old = replace(x, o);
         }
         if (rc)
             x->failed_ns = time_monotonic_ns();
         x->version += !rc;
         if (!rc)
-            retime(s, x, o->data);
+            tsp_retime(s, x, o->data);
         x->problem = rc ? o->error : (struct err){0};
-        follow_opened(s, x, !rc, took_ns);
+        tsp_follow_opened(s, x, !rc, took_ns);
     }
     pthread_cond_broadcast(&s->changed);
     if (old)
-        opening_unref_locked(s, old);
+        tsp_opening_unref_locked(s, old);
     if (left)
-        opening_unref_locked(s, left);
+        tsp_opening_unref_locked(s, left);
     close_least_used(s);
 }
 
@@ -149,7 +149,7 @@ static int check_paths(const struct tsp_server *s, const struct tsp_open_request
     int rc = 0;
     for (size_t i = 0; i < r->n && !rc; i++) {
         char *real = file_real_path(r->paths[i]);
-        if (real && !trace_is_allowed(s, real))
+        if (real && !tsp_trace_is_allowed(s, real))
             rc = err_set(e, ERR_NOTFOUND,
                 "%s leads out of the directories that traces may be opened in; "
                 "remove the link, or start the server with another --trace-root",
@@ -165,7 +165,7 @@ static void *run_opener(void *arg)
     struct tsp_server *s = job.s;
     int64_t begin = time_monotonic_ns();
     free(arg);
-    follow_begin(s, job.o);
+    tsp_follow_begin(s, job.o);
     int rc = check_paths(s, &job.o->request, &job.o->error);
     rc = rc ?: s->o.backend.open(s->o.backend.arg, &job.o->request, &job.o->data, &job.o->error);
     if (!rc)
@@ -176,15 +176,15 @@ static void *run_opener(void *arg)
     struct err before = is_next ? x->problem : (struct err){0};
     settle(s, job.o, rc, time_monotonic_ns() - begin);
     pthread_mutex_unlock(&s->lock);
-    persist_save(s); /* times may have been converted to another clock */
+    tsp_persist_save(s); /* times may have been converted to another clock */
     if (rc && is_next)
         tell_problem(s, job.o, &before);
     if (!rc) {
         s->o.backend.populate(job.o->data, is_stopping, s);
-        tidy_run(s, job.o);
+        tsp_tidy_run(s, job.o);
     }
     pthread_mutex_lock(&s->lock);
-    opening_unref_locked(s, job.o);
+    tsp_opening_unref_locked(s, job.o);
     s->openers--;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
@@ -197,11 +197,11 @@ static struct tsp_opening *new_opening(struct tsp_server *s, const struct tsp_ex
     const char **paths = arena_new(&o->arena, const char *, x->traces.n + 1);
     const char **hosts = arena_new(&o->arena, const char *, x->traces.n + 1);
     size_t n = 0;
-    o->ids = ids_ref(x->ids);
+    o->ids = tsp_ids_ref(x->ids);
     o->experiment = arena_strdup(&o->arena, x->uuid);
     o->growing = arena_new(&o->arena, struct tsp_growing, x->traces.n + 1);
     for (size_t i = 0; i < x->traces.n; i++) {
-        const struct tsp_trace *t = model_trace(s, x->traces.v[i]);
+        const struct tsp_trace *t = tsp_model_trace(s, x->traces.v[i]);
         bool twice = false;
         for (size_t k = 0; t && k < n; k++)
             twice |= !strcmp(paths[k], t->path);
@@ -239,10 +239,10 @@ static void start_opener(struct tsp_server *s, struct tsp_opening *o)
     s->openers--;
     err_set(&o->error, ERR_NOMEM, "no thread can be started to open the experiment");
     settle(s, o, ERR_NOMEM, 0);
-    opening_unref_locked(s, o);
+    tsp_opening_unref_locked(s, o);
 }
 
-void open_next(struct tsp_server *s, struct tsp_experiment *x)
+void tsp_open_next(struct tsp_server *s, struct tsp_experiment *x)
 {
     x->next = new_opening(s, x);
     start_opener(s, x->next);
@@ -257,16 +257,16 @@ static void open_start(struct tsp_server *s, struct tsp_experiment *x)
         x->open = new_opening(s, x);
         start_opener(s, x->open);
     } else if (x->open->stage == STAGE_FAILED && time_monotonic_ns() >= x->failed_ns + RETRY_NS) {
-        open_next(s, x);
+        tsp_open_next(s, x);
     }
 }
 
-struct tsp_experiment *open_wanted(struct tsp_server *s, const char *uuid)
+struct tsp_experiment *tsp_open_wanted(struct tsp_server *s, const char *uuid)
 {
-    struct tsp_experiment *x = model_experiment(s, uuid);
+    struct tsp_experiment *x = tsp_model_experiment(s, uuid);
     if (x) {
         x->used = ++s->uses;
         open_start(s, x);
     }
-    return model_experiment(s, uuid);
+    return tsp_model_experiment(s, uuid);
 }

@@ -7,19 +7,19 @@
 
 static void close_opening(struct tsp_server *s, struct tsp_opening *o)
 {
-    entry_tables_free(o->entries);
-    kept_rows_free(o->rows);
-    ids_unref(o->ids);
+    tsp_entry_tables_free(o->entries);
+    tsp_kept_rows_free(o->rows);
+    tsp_ids_unref(o->ids);
     if (o->data)
         s->o.backend.close(o->data);
-    held_fini(o);
+    tsp_held_fini(o);
     progress_free(o->request.progress);
     arena_fini(&o->arena);
     free(o);
     mem_give_back();
 }
 
-void opening_unref_locked(struct tsp_server *s, struct tsp_opening *o)
+void tsp_opening_unref_locked(struct tsp_server *s, struct tsp_opening *o)
 {
     if (--o->refs)
         return;
@@ -28,14 +28,14 @@ void opening_unref_locked(struct tsp_server *s, struct tsp_opening *o)
     pthread_mutex_lock(&s->lock);
 }
 
-void opening_unref(struct tsp_server *s, struct tsp_opening *o)
+void tsp_opening_unref(struct tsp_server *s, struct tsp_opening *o)
 {
     pthread_mutex_lock(&s->lock);
-    opening_unref_locked(s, o);
+    tsp_opening_unref_locked(s, o);
     pthread_mutex_unlock(&s->lock);
 }
 
-int opening_intact(struct tsp_server *s, struct tsp_opening *o, struct err *e)
+int tsp_opening_intact(struct tsp_server *s, struct tsp_opening *o, struct err *e)
 {
     int rc = s->o.backend.intact(o->data, e);
     if (!rc)
@@ -45,29 +45,29 @@ int opening_intact(struct tsp_server *s, struct tsp_opening *o, struct err *e)
         struct tsp_experiment *x = s->experiments.v[i];
         if (x->earlier == o) {
             x->earlier = NULL;
-            opening_unref_locked(s, o);
+            tsp_opening_unref_locked(s, o);
             break;
         }
         if (x->open != o)
             continue;
         x->open = x->next;
         x->next = NULL;
-        opening_unref_locked(s, o);
+        tsp_opening_unref_locked(s, o);
         break;
     }
     pthread_mutex_unlock(&s->lock);
     return rc;
 }
 
-void opening_give_memory(void *server)
+void tsp_opening_give_memory(void *server)
 {
     struct tsp_server *s = server;
     size_t done = 0;
     struct tsp_opening *o;
     pthread_mutex_lock(&s->lock);
     while (done < s->experiments.n) {
-        if ((o = held_release(s->experiments.v[done], true)))
-            opening_unref_locked(s, o); /* releases the lock for a moment */
+        if ((o = tsp_held_release(s->experiments.v[done], true)))
+            tsp_opening_unref_locked(s, o); /* releases the lock for a moment */
         if (done >= s->experiments.n)
             break;
         o = s->experiments.v[done++]->open;
@@ -76,35 +76,35 @@ void opening_give_memory(void *server)
         o->refs++;
         pthread_mutex_unlock(&s->lock);
         s->o.backend.give_memory(o->data);
-        kept_rows_give_memory(o->rows);
-        opening_unref(s, o);
+        tsp_kept_rows_give_memory(o->rows);
+        tsp_opening_unref(s, o);
         pthread_mutex_lock(&s->lock);
     }
     pthread_mutex_unlock(&s->lock);
 }
 
-void opening_abandon(struct tsp_opening *o)
+void tsp_opening_abandon(struct tsp_opening *o)
 {
     atomic_store_explicit(&o->unwanted, true, memory_order_relaxed);
 }
 
-struct tsp_opening *opening_ref(struct tsp_experiment *x)
+struct tsp_opening *tsp_opening_ref(struct tsp_experiment *x)
 {
     if (x->open)
         x->open->refs++;
     return x->open;
 }
 
-struct tsp_opening *opening_ref_for(struct tsp_experiment *x, const char *output)
+struct tsp_opening *tsp_opening_ref_for(struct tsp_experiment *x, const char *output)
 {
-    struct tsp_opening *o = held_for(x, output);
+    struct tsp_opening *o = tsp_held_for(x, output);
     if (!o)
-        return opening_ref(x);
+        return tsp_opening_ref(x);
     o->refs++;
     return o;
 }
 
-const struct tsp_output *opening_output(const struct tsp_opening *o, const char *id)
+const struct tsp_output *tsp_opening_output(const struct tsp_opening *o, const char *id)
 {
     for (size_t i = 0; i < o->data->n_outputs; i++)
         if (!strcmp(o->data->outputs[i].id, id))

@@ -43,31 +43,31 @@ struct tsp_server;
 struct tsp_experiment;
 
 /* opening.c. Asks the readers of its traces to end: they are no longer needed. With the lock held. */
-void opening_abandon(struct tsp_opening *);
+void tsp_opening_abandon(struct tsp_opening *);
 /* Returns a reference for a request, or NULL. With the lock held. */
-struct tsp_opening *opening_ref(struct tsp_experiment *);
+struct tsp_opening *tsp_opening_ref(struct tsp_experiment *);
 /* Returns a reference for queries about an output, which an earlier version may be about to answer. */
-struct tsp_opening *opening_ref_for(struct tsp_experiment *, const char *output);
-void opening_unref(struct tsp_server *, struct tsp_opening *); /* called without the lock */
+struct tsp_opening *tsp_opening_ref_for(struct tsp_experiment *, const char *output);
+void tsp_opening_unref(struct tsp_server *, struct tsp_opening *); /* called without the lock */
 /* Called with the lock; may release it briefly. */
-void opening_unref_locked(struct tsp_server *, struct tsp_opening *);
+void tsp_opening_unref_locked(struct tsp_server *, struct tsp_opening *);
 /* Checks the files of an opening. ERR_LOST: some were truncated, so what was computed from it must not be sent. The
  * model then drops it, and the next request opens what is left. Without the lock. */
-int opening_intact(struct tsp_server *, struct tsp_opening *, struct err *);
+int tsp_opening_intact(struct tsp_server *, struct tsp_opening *, struct err *);
 /* Frees what opened experiments keep only for speed, when memory is short. `server`: a tsp_server. */
-void opening_give_memory(void *server);
+void tsp_opening_give_memory(void *server);
 /* Output with that id; NULL: none. The experiment must be open. */
-const struct tsp_output *opening_output(const struct tsp_opening *, const char *id);
+const struct tsp_output *tsp_opening_output(const struct tsp_opening *, const char *id);
 
-/* held.c. All functions but held_note: with the lock held.
+/* held.c. All functions but tsp_held_note: with the lock held.
  * Returns the earlier version that computes the derived output; NULL: the newest one answers. */
-struct tsp_opening *held_for(struct tsp_experiment *, const char *output);
+struct tsp_opening *tsp_held_for(struct tsp_experiment *, const char *output);
 /* Keeps `old`, which was replaced, while somebody waits for what it computes; otherwise returns it, to be released. */
-struct tsp_opening *held_instead(struct tsp_experiment *, struct tsp_opening *old);
+struct tsp_opening *tsp_held_instead(struct tsp_experiment *, struct tsp_opening *old);
 /* Returns the version to be released, since nobody waits for it any more, or at once; NULL: none. */
-struct tsp_opening *held_release(struct tsp_experiment *, bool at_once);
+struct tsp_opening *tsp_held_release(struct tsp_experiment *, bool at_once);
 /* Notes a request for a derived output. running: it is still being computed. */
-void held_note(struct tsp_server *, struct tsp_opening *, const char *output, bool running);
-void held_fini(struct tsp_opening *);
+void tsp_held_note(struct tsp_server *, struct tsp_opening *, const char *output, bool running);
+void tsp_held_fini(struct tsp_opening *);
 
 #endif

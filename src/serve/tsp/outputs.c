@@ -43,7 +43,7 @@ static void write_derived(struct json *j, const struct tsp_derived *d)
     json_kv_string(j, "type", p->derivation->output_type ? p->derivation->output_type : p->type);
     json_kv_string(j, "parentId", p->id);
     json_key(j, "configuration");
-    model_write_config(j, &d->config);
+    tsp_model_write_config(j, &d->config);
     json_key(j, "capabilities");
     json_begin_object(j);
     json_kv_bool(j, "canDelete", true);
@@ -61,7 +61,7 @@ static void write_view(struct json *j, const struct tsp_derived *d, const struct
     json_kv_string(j, "type", view->type);
     json_kv_string(j, "parentId", d->id);
     json_key(j, "configuration");
-    model_write_config(j, &d->config);
+    tsp_model_write_config(j, &d->config);
     json_end_object(j);
 }
 
@@ -77,7 +77,7 @@ static struct tsp_opening *wait_open(struct call *c, struct tsp_experiment **x)
 {
     int64_t deadline = time_monotonic_ns() + WAIT_NS;
     for (;;) {
-        *x = open_wanted(c->s, c->arg[0]);
+        *x = tsp_open_wanted(c->s, c->arg[0]);
         if (!*x || !(*x)->open || (*x)->open->stage != STAGE_OPENING || time_monotonic_ns() > deadline ||
             http_gone(c->q))
             return *x && (*x)->open && (*x)->open->stage == STAGE_OPEN ? (*x)->open : NULL;
@@ -85,7 +85,7 @@ static struct tsp_opening *wait_open(struct call *c, struct tsp_experiment **x)
     }
 }
 
-void outputs_list(struct call *c)
+void tsp_outputs_list(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
@@ -106,14 +106,14 @@ void outputs_list(struct call *c)
     json_end_array(&j);
     pthread_mutex_unlock(&c->s->lock);
     if (known && !*why) {
-        call_json(c, 200, &t);
+        tsp_call_json(c, 200, &t);
         return;
     }
     text_fini(&t);
     if (known)
-        call_error(c, 500, "The experiment cannot be opened", why);
+        tsp_call_error(c, 500, "The experiment cannot be opened", why);
     else
-        call_error(c, 404, "No such trace", NULL);
+        tsp_call_error(c, 404, "No such trace", NULL);
 }
 
 /* ---- single outputs ---- */
@@ -121,7 +121,7 @@ void outputs_list(struct call *c)
 static struct tsp_derived *find_derived(const struct tsp_experiment *x, const char *id)
 {
     const struct tsp_provider *answers;
-    struct tsp_derived *d = model_derived(x, id, &answers);
+    struct tsp_derived *d = tsp_model_derived(x, id, &answers);
     return d && answers == d->provider ? d : NULL;
 }
 
@@ -138,20 +138,20 @@ static bool find_output(struct call *c, struct named *out)
 {
     struct tsp_experiment *x;
     const struct tsp_opening *o = wait_open(c, &x);
-    *out = (struct named){.output = o ? opening_output(o, c->arg[1]) : NULL};
-    if (x && !out->output && (out->derived = model_derived(x, c->arg[1], &out->view)) &&
+    *out = (struct named){.output = o ? tsp_opening_output(o, c->arg[1]) : NULL};
+    if (x && !out->output && (out->derived = tsp_model_derived(x, c->arg[1], &out->view)) &&
         out->view == out->derived->provider)
         out->view = NULL;
     if (!out->output && !out->derived) {
         bool known = x != NULL;
         pthread_mutex_unlock(&c->s->lock);
-        call_error(c, 404, known ? "No such provider" : "No such trace", NULL);
+        tsp_call_error(c, 404, known ? "No such provider" : "No such trace", NULL);
         return false;
     }
     return true;
 }
 
-void outputs_get(struct call *c)
+void tsp_outputs_get(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
@@ -166,7 +166,7 @@ void outputs_get(struct call *c)
     else
         write_derived(&j, named.derived);
     pthread_mutex_unlock(&c->s->lock);
-    call_json(c, 200, &t);
+    tsp_call_json(c, 200, &t);
 }
 
 static void write_config_type(struct json *j, const struct tsp_provider *p)
@@ -192,7 +192,7 @@ static bool provider_asked(struct call *c, const struct tsp_provider **p)
     return true;
 }
 
-void outputs_config_types(struct call *c)
+void tsp_outputs_config_types(struct call *c)
 {
     const struct tsp_provider *p;
     if (!provider_asked(c, &p))
@@ -203,22 +203,22 @@ void outputs_config_types(struct call *c)
     if (p && p->derivation)
         write_config_type(&j, p);
     json_end_array(&j);
-    call_json(c, 200, &t);
+    tsp_call_json(c, 200, &t);
 }
 
-void outputs_config_type(struct call *c)
+void tsp_outputs_config_type(struct call *c)
 {
     const struct tsp_provider *p;
     if (!provider_asked(c, &p))
         return;
     if (!p || !p->derivation || strcmp(p->derivation->type, c->arg[2])) {
-        call_error(c, 404, "No such configuration type", NULL);
+        tsp_call_error(c, 404, "No such configuration type", NULL);
         return;
     }
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     write_config_type(&j, p);
-    call_json(c, 200, &t);
+    tsp_call_json(c, 200, &t);
 }
 
 /* ---- derived outputs ---- */
@@ -229,7 +229,7 @@ static void config_id(const struct tsp_provider *p, const char *name, json_t *pa
     char *text = json_dumps(parameters, JSON_COMPACT | JSON_SORT_KEYS);
     struct text key = {.fd = -1};
     text_printf(&key, "%s\n%s\n%s", p->id, name, text ? text : "");
-    uuid_of_name(text_cstr(&key), id);
+    tsp_uuid_of_name(text_cstr(&key), id);
     text_fini(&key);
     free(text);
 }
@@ -249,7 +249,7 @@ static struct tsp_derived *derive(
     d.config = tsp_config_new(p->derivation->type, name, description, c->parameters);
     memcpy(d.config.id, id, UUID_TEXT);
     vec_push(&x->derived, d);
-    persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
+    tsp_persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
     return &x->derived.v[x->derived.n - 1];
 }
 
@@ -266,7 +266,7 @@ static const char *wrong_derivation(struct call *c, const struct tsp_provider *p
     return p && p->derivation && !strcmp(type, p->derivation->type) ? NULL : "Invalid query parameters: sourceTypeId";
 }
 
-void outputs_post(struct call *c)
+void tsp_outputs_post(struct call *c)
 {
     const struct tsp_provider *p;
     if (!provider_asked(c, &p))
@@ -274,39 +274,39 @@ void outputs_post(struct call *c)
     enum tsp_code code = TSP_CODE_INVALID_QUERY;
     const char *wrong = wrong_derivation(c, p);
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
-    c->open = x ? opening_ref(x) : NULL;
+    struct tsp_experiment *x = tsp_model_experiment(c->s, c->arg[0]);
+    c->open = x ? tsp_opening_ref(x) : NULL;
     c->reads = c->open && c->open->stage == STAGE_OPEN;
     pthread_mutex_unlock(&c->s->lock);
     if (!c->open) {
-        call_error(c, 404, "No such trace", NULL);
+        tsp_call_error(c, 404, "No such trace", NULL);
         return;
     }
     if (!c->reads) {
-        call_error(c, 503, "The traces are being opened", NULL);
+        tsp_call_error(c, 503, "The traces are being opened", NULL);
         return;
     }
     if (!wrong)
         wrong = c->s->o.backend.check(c->open->data, p, c->parameters, c->q->arena, &code);
     if (wrong) {
-        call_refuse(c, 400, code, wrong, NULL);
+        tsp_call_refuse(c, 400, code, wrong, NULL);
         return;
     }
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     pthread_mutex_lock(&c->s->lock);
-    x = model_experiment(c->s, c->arg[0]);
+    x = tsp_model_experiment(c->s, c->arg[0]);
     struct tsp_derived *d = x ? derive(c, x, p, tsp_string(c->body, "name"), tsp_string(c->body, "description")) : NULL;
     if (d)
         write_derived(&j, d);
     pthread_mutex_unlock(&c->s->lock);
     if (d)
-        call_json(c, 200, &t);
+        tsp_call_json(c, 200, &t);
     else
-        call_error(c, x ? 400 : 404, x ? "There are too many derived outputs" : "No such trace", NULL);
+        tsp_call_error(c, x ? 400 : 404, x ? "There are too many derived outputs" : "No such trace", NULL);
 }
 
-void outputs_delete(struct call *c)
+void tsp_outputs_delete(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
@@ -314,28 +314,28 @@ void outputs_delete(struct call *c)
     if (!provider_asked(c, &p))
         return;
     if (!p || !p->derivation) {
-        call_error(c, 400, "Nothing can be derived from this output", NULL);
+        tsp_call_error(c, 400, "Nothing can be derived from this output", NULL);
         return;
     }
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = tsp_model_experiment(c->s, c->arg[0]);
     struct tsp_derived *d = x ? find_derived(x, c->arg[2]) : NULL;
     bool found = d && d->provider == p;
     if (found) {
         write_derived(&j, d);
         c->configuration = json_deep_copy(d->config.parameters);
-        c->open = opening_ref(x);
+        c->open = tsp_opening_ref(x);
         tsp_derived_fini(d);
         memmove(d, d + 1, sizeof *d * (size_t)(x->derived.v + x->derived.n - d - 1));
         x->derived.n--;
-        persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
+        tsp_persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
     }
     bool is_open = c->open && c->open->stage == STAGE_OPEN;
     pthread_mutex_unlock(&c->s->lock);
     if (is_open)
         c->s->o.backend.forget(c->open->data, p, c->configuration);
     if (found)
-        call_json(c, 200, &t);
+        tsp_call_json(c, 200, &t);
     else
-        call_error(c, 404, "No such derived provider", NULL);
+        tsp_call_error(c, 404, "No such derived provider", NULL);
 }

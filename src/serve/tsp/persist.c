@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 
-const char *persist_directory(enum persist_kind kind)
+const char *tsp_persist_directory(enum persist_kind kind)
 {
     static const char *const names[PERSIST_KINDS] = {
         [PERSIST_TRACE] = "traces", [PERSIST_EXPERIMENT] = "experiments", [PERSIST_CONFIG] = "configurations"};
@@ -22,7 +22,7 @@ static void write_derived(struct json *j, const struct tsp_derived *d)
     json_kv_string(j, "id", d->id);
     json_kv_string(j, "provider", d->provider->id);
     json_key(j, "configuration");
-    model_write_config(j, &d->config);
+    tsp_model_write_config(j, &d->config);
     json_end_object(j);
 }
 
@@ -77,9 +77,9 @@ static void write_trace(struct json *j, const struct tsp_trace *t)
 static bool write_thing(struct tsp_server *s, const struct persist_item *item, struct text *out)
 {
     struct json j = JSON_TO(out);
-    const struct tsp_trace *t = item->kind == PERSIST_TRACE ? model_trace(s, item->uuid) : NULL;
-    const struct tsp_experiment *x = item->kind == PERSIST_EXPERIMENT ? model_experiment(s, item->uuid) : NULL;
-    const struct tsp_config *c = item->kind == PERSIST_CONFIG ? model_config(s, item->uuid) : NULL;
+    const struct tsp_trace *t = item->kind == PERSIST_TRACE ? tsp_model_trace(s, item->uuid) : NULL;
+    const struct tsp_experiment *x = item->kind == PERSIST_EXPERIMENT ? tsp_model_experiment(s, item->uuid) : NULL;
+    const struct tsp_config *c = item->kind == PERSIST_CONFIG ? tsp_model_config(s, item->uuid) : NULL;
     if (!t && !x && !c)
         return false;
     json_begin_object(&j);
@@ -90,14 +90,14 @@ static bool write_thing(struct tsp_server *s, const struct persist_item *item, s
         write_experiment(&j, x);
     if (c) {
         json_key(&j, "configuration");
-        model_write_config(&j, c);
+        tsp_model_write_config(&j, c);
     }
     json_end_object(&j);
     text_putc(out, '\n');
     return true;
 }
 
-void persist_note(struct tsp_server *s, enum persist_kind kind, const char *uuid)
+void tsp_persist_note(struct tsp_server *s, enum persist_kind kind, const char *uuid)
 {
     struct persist_item item = {.kind = kind};
     if (!s->state_dir)
@@ -109,7 +109,7 @@ void persist_note(struct tsp_server *s, enum persist_kind kind, const char *uuid
     vec_push(&s->changed_things, item);
 }
 
-int persist_remove_file(const char *path, const char *directory, struct err *e)
+int tsp_persist_remove_file(const char *path, const char *directory, struct err *e)
 {
     if (unlink(path))
         return errno == ENOENT ? 0 : err_sys(e, "%s", path);
@@ -121,14 +121,14 @@ static int save_one(struct tsp_server *s, const struct persist_item *item, struc
 {
     struct text t = {.fd = -1};
     struct arena a = {0};
-    const char *directory = arena_printf(&a, "%s/%s", s->state_dir, persist_directory(item->kind)),
+    const char *directory = arena_printf(&a, "%s/%s", s->state_dir, tsp_persist_directory(item->kind)),
                *path = arena_printf(&a, "%s/%s.json", directory, item->uuid);
     pthread_mutex_lock(&s->lock);
     bool there = write_thing(s, item, &t);
     pthread_mutex_unlock(&s->lock);
     int rc = t.error ? err_set(e, ERR_NOMEM, "%s: out of memory", path)
         : there      ? file_write(path, t.v, t.n, e)
-                     : persist_remove_file(path, directory, e);
+                     : tsp_persist_remove_file(path, directory, e);
     text_fini(&t);
     arena_fini(&a);
     return rc;
@@ -143,7 +143,7 @@ static bool take_changed(struct tsp_server *s, struct persist_item *out)
     return true;
 }
 
-void persist_save(struct tsp_server *s)
+void tsp_persist_save(struct tsp_server *s)
 {
     struct persist_item item;
     VEC(struct persist_item) failed = {0};
@@ -164,7 +164,7 @@ void persist_save(struct tsp_server *s)
     /* A full disk must not stop the server: answers report it. */
     s->unsaved = why;
     for (size_t i = 0; i < failed.n; i++)
-        persist_note(s, failed.v[i].kind, failed.v[i].uuid);
+        tsp_persist_note(s, failed.v[i].kind, failed.v[i].uuid);
     pthread_mutex_unlock(&s->lock);
     pthread_mutex_unlock(&s->saving);
     vec_free(&failed);

@@ -19,7 +19,7 @@ static bool read_config(json_t *o, struct tsp_config *out)
     const char *id = tsp_string(o, "id"), *type = tsp_string(o, "sourceTypeId"), *name = tsp_string(o, "name"),
                *description = tsp_string(o, "description");
     json_t *parameters = json_object_get(o, "parameters");
-    if (!id || !uuid_valid(id) || !type || !name || !json_is_object(parameters))
+    if (!id || !tsp_uuid_valid(id) || !type || !name || !json_is_object(parameters))
         return false;
     *out = tsp_config_new(type, name, description, parameters);
     memcpy(out->id, id, UUID_TEXT);
@@ -46,7 +46,7 @@ static void read_bookmark(struct tsp_experiment *x, json_t *o)
     const char *uuid = tsp_string(o, "uuid"), *name = tsp_string(o, "name");
     struct tsp_bookmark b = {
         .start = json_integer_value(json_object_get(o, "start")), .end = json_integer_value(json_object_get(o, "end"))};
-    if (!uuid || !uuid_valid(uuid) || !name)
+    if (!uuid || !tsp_uuid_valid(uuid) || !name)
         return;
     memcpy(b.uuid, uuid, UUID_TEXT);
     b.name = mem_strdup(name);
@@ -62,16 +62,16 @@ static const char *read_experiment(struct tsp_server *s, json_t *o)
     size_t i, n = 0;
     bool some = false;
     json_array_foreach (json_object_get(o, "traces"), i, item)
-        if (n < 1024 && json_is_string(item) && uuid_valid(json_string_value(item))) {
+        if (n < 1024 && json_is_string(item) && tsp_uuid_valid(json_string_value(item))) {
             traces[n++] = json_string_value(item);
-            some |= model_trace(s, json_string_value(item)) != NULL;
+            some |= tsp_model_trace(s, json_string_value(item)) != NULL;
         }
     if (!name || !some)
         return NULL;
-    uuid_of_name(name, uuid);
-    if (model_experiment(s, uuid))
+    tsp_uuid_of_name(name, uuid);
+    if (tsp_model_experiment(s, uuid))
         return NULL;
-    struct tsp_experiment *x = model_add_experiment(s, name, traces, n);
+    struct tsp_experiment *x = tsp_model_add_experiment(s, name, traces, n);
     const char *reference = tsp_string(o, "reference");
     x->reference = reference ? mem_strdup(reference) : NULL;
     json_array_foreach (json_object_get(o, "bookmarks"), i, item)
@@ -86,12 +86,12 @@ static const char *read_experiment(struct tsp_server *s, json_t *o)
 static const char *read_trace(struct tsp_server *s, json_t *o)
 {
     const char *name = tsp_string(o, "name"), *path = tsp_string(o, "path"), *host = tsp_string(o, "host");
-    if (!name || !path || !trace_is_allowed(s, path))
+    if (!name || !path || !tsp_trace_is_allowed(s, path))
         return NULL;
     for (size_t i = 0; i < s->traces.n; i++)
         if (!strcmp(s->traces.v[i]->path, path) && !strcmp(s->traces.v[i]->name, name))
             return NULL;
-    struct tsp_trace *t = model_add_trace(s, name, path, tsp_string(o, "type"));
+    struct tsp_trace *t = tsp_model_add_trace(s, name, path, tsp_string(o, "type"));
     if (host)
         t->host = mem_strdup(host);
     return t->uuid;
@@ -102,11 +102,11 @@ static const char *read_configuration(struct tsp_server *s, json_t *o)
     struct tsp_config c;
     if (!tsp_config_type_known(tsp_string(o, "sourceTypeId")) || !read_config(o, &c))
         return NULL;
-    if (model_config(s, c.id)) {
+    if (tsp_model_config(s, c.id)) {
         tsp_config_fini(&c);
         return NULL;
     }
-    return model_add_config(s, c)->id;
+    return tsp_model_add_config(s, c)->id;
 }
 
 /* Returns the uuid of the thing; NULL: nothing was made of it. */
@@ -122,9 +122,9 @@ static const char *read_thing(struct tsp_server *s, enum persist_kind kind, json
 static void set_number(struct tsp_server *s, enum persist_kind kind, const char *uuid, int64_t number)
 {
     switch (kind) {
-    case PERSIST_TRACE: model_trace(s, uuid)->number = number; break;
-    case PERSIST_EXPERIMENT: model_experiment(s, uuid)->number = number; break;
-    default: model_config(s, uuid)->number = number;
+    case PERSIST_TRACE: tsp_model_trace(s, uuid)->number = number; break;
+    case PERSIST_EXPERIMENT: tsp_model_experiment(s, uuid)->number = number; break;
+    default: tsp_model_config(s, uuid)->number = number;
     }
 }
 
@@ -175,7 +175,7 @@ static int find_files(const char *directory, found_vec *out, struct err *e)
         if (n != UUID_TEXT - 1 + SUFFIX || strcmp(entry->d_name + UUID_TEXT - 1, ".json") != 0)
             continue;
         memcpy(f.uuid, entry->d_name, UUID_TEXT - 1);
-        if (!uuid_valid(f.uuid) || !(f.o = read_file(arena_printf(&a, "%s/%s", directory, entry->d_name), e)))
+        if (!tsp_uuid_valid(f.uuid) || !(f.o = read_file(arena_printf(&a, "%s/%s", directory, entry->d_name), e)))
             continue;
         f.number = json_integer_value(json_object_get(f.o, "number"));
         vec_push(out, f);
@@ -191,7 +191,7 @@ static int load_kind(struct tsp_server *s, enum persist_kind kind, struct err *e
 {
     struct arena a = {0};
     found_vec found = {0};
-    const char *directory = arena_printf(&a, "%s/%s", s->state_dir, persist_directory(kind));
+    const char *directory = arena_printf(&a, "%s/%s", s->state_dir, tsp_persist_directory(kind));
     int rc = file_make_dirs(directory, e);
     rc = rc ?: find_files(directory, &found, e);
     for (size_t i = 0; i < found.n; i++) {
@@ -214,17 +214,17 @@ static int load_single(struct tsp_server *s, const char *path, struct err *e)
     if (!all)
         return e->code;
     for (enum persist_kind kind = 0; kind < PERSIST_KINDS; kind++)
-        json_array_foreach (json_object_get(all, persist_directory(kind)), i, o) {
+        json_array_foreach (json_object_get(all, tsp_persist_directory(kind)), i, o) {
             const char *uuid = kind == PERSIST_CONFIG ? read_configuration(s, o) : read_thing(s, kind, o);
             if (uuid)
-                persist_note(s, kind, uuid);
+                tsp_persist_note(s, kind, uuid);
         }
     json_decref(all);
-    persist_save(s);
-    return s->unsaved.code ? 0 : persist_remove_file(path, s->state_dir, e);
+    tsp_persist_save(s);
+    return s->unsaved.code ? 0 : tsp_persist_remove_file(path, s->state_dir, e);
 }
 
-int persist_load(struct tsp_server *s, struct err *e)
+int tsp_persist_load(struct tsp_server *s, struct err *e)
 {
     struct arena a = {0};
     int rc = 0;

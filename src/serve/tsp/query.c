@@ -189,7 +189,7 @@ static void parse_filter(struct tsp_query *q)
 {
     json_t *f = get(q, "filter_query_parameters");
     const char *strategy = tsp_string(f, "strategy");
-    q->filter = filter_compile(json_object_get(f, "filter_expressions_map"), q->http->arena);
+    q->filter = tsp_filter_compile(json_object_get(f, "filter_expressions_map"), q->http->arena);
     q->deep = q->filter && strategy && !strcasecmp(strategy, "DEEP");
 }
 
@@ -203,7 +203,7 @@ static const char *parse_markers(struct tsp_query *q)
     return NULL;
 }
 
-const char *query_parse(struct tsp_query *q)
+const char *tsp_query_parse(struct tsp_query *q)
 {
     enum tsp_operation op = q->operation;
     bool xy = op == TSP_XY || op == TSP_GENERIC_XY;

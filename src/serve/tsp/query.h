@@ -6,9 +6,9 @@
 #include "tsp/provider.h"
 
 /* query.c: parses what q->operation needs from q->parameters. Returns NULL, or the title of a 400. */
-const char *query_parse(struct tsp_query *);
-/* NULL: nothing to filter by. To be freed with filter_fini, which accepts NULL. */
-struct tsp_filter *filter_compile(json_t *map, struct arena *);
-void filter_fini(const struct tsp_filter *);
+const char *tsp_query_parse(struct tsp_query *);
+/* NULL: nothing to filter by. To be freed with tsp_filter_fini, which accepts NULL. */
+struct tsp_filter *tsp_filter_compile(json_t *map, struct arena *);
+void tsp_filter_fini(const struct tsp_filter *);
 
 #endif

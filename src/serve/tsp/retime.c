@@ -32,7 +32,7 @@ static void retime_derived(const struct retimed *r, struct tsp_derived *d)
     d->config.text = json_dumps(d->config.parameters, JSON_COMPACT);
 }
 
-void retime(struct tsp_server *s, struct tsp_experiment *x, struct tsp_data *data)
+void tsp_retime(struct tsp_server *s, struct tsp_experiment *x, struct tsp_data *data)
 {
     const struct retimed r = {&s->o.backend, data, x->reference};
     if (!data->reference || (x->reference && !strcmp(x->reference, data->reference)))
@@ -45,5 +45,5 @@ void retime(struct tsp_server *s, struct tsp_experiment *x, struct tsp_data *dat
         retime_derived(&r, &x->derived.v[i]);
     free(x->reference);
     x->reference = mem_strdup(data->reference);
-    persist_note(s, PERSIST_EXPERIMENT, x->uuid);
+    tsp_persist_note(s, PERSIST_EXPERIMENT, x->uuid);
 }

@@ -11,50 +11,50 @@ static const struct route {
     call_handler *run;
     int flags, operation;
 } routes[] = {
-    {"GET", "traces", traces_list, SMALL, 0},
-    {"POST", "traces", traces_post, HAS_BODY | CHANGES, 0},
-    {"GET", "traces/below", traces_below, 0, 0},
-    {"GET", "traces/*", traces_get, SMALL, 0},
-    {"DELETE", "traces/*", traces_delete, CHANGES, 0},
-    {"GET", "experiments", experiments_list, SMALL, 0},
-    {"POST", "experiments", experiments_post, HAS_BODY | CHANGES, 0},
-    {"GET", "experiments/*", experiments_get, SMALL, 0},
-    {"DELETE", "experiments/*", experiments_delete, CHANGES, 0},
-    {"GET", "experiments/*/bookmarks", bookmarks_list, SMALL, 0},
-    {"POST", "experiments/*/bookmarks", bookmarks_post, HAS_BODY | CHANGES | SMALL, 0},
-    {"GET", "experiments/*/bookmarks/*", bookmarks_get, SMALL, 0},
-    {"PUT", "experiments/*/bookmarks/*", bookmarks_put, HAS_BODY | CHANGES | SMALL, 0},
-    {"DELETE", "experiments/*/bookmarks/*", bookmarks_delete, CHANGES | SMALL, 0},
-    {"GET", "experiments/*/outputs", outputs_list, SMALL, 0},
-    {"GET", "experiments/*/outputs/markerSets", marker_sets, SMALL, 0},
-    {"POST", "experiments/*/outputs/timeGraph/*/tree", analysis_run, HAS_BODY, TSP_TREE},
-    {"POST", "experiments/*/outputs/timeGraph/*/states", analysis_run, HAS_BODY, TSP_STATES},
-    {"POST", "experiments/*/outputs/timeGraph/*/arrows", analysis_run, HAS_BODY, TSP_ARROWS},
-    {"POST", "experiments/*/outputs/timeGraph/*/tooltip", analysis_run, HAS_BODY | SMALL, TSP_TOOLTIP},
-    {"POST", "experiments/*/outputs/XY/*/tree", analysis_run, HAS_BODY, TSP_TREE},
-    {"POST", "experiments/*/outputs/XY/*/xy", analysis_run, HAS_BODY, TSP_XY},
-    {"POST", "experiments/*/outputs/genericXY/*/tree", analysis_run, HAS_BODY, TSP_TREE},
-    {"POST", "experiments/*/outputs/genericXY/*/xy", analysis_run, HAS_BODY, TSP_GENERIC_XY},
-    {"POST", "experiments/*/outputs/data/*/tree", analysis_run, HAS_BODY, TSP_TREE},
-    {"POST", "experiments/*/outputs/table/*/columns", analysis_run, HAS_BODY | SMALL, TSP_COLUMNS},
-    {"POST", "experiments/*/outputs/table/*/lines", analysis_run, HAS_BODY, TSP_LINES},
-    {"POST", "experiments/*/outputs/*/style", analysis_run, HAS_BODY | SMALL, TSP_STYLE},
-    {"GET", "experiments/*/outputs/*/annotations", analysis_run, SMALL, TSP_ANNOTATION_CATEGORIES},
-    {"POST", "experiments/*/outputs/*/annotations", analysis_run, HAS_BODY | SMALL, TSP_ANNOTATIONS},
-    {"GET", "experiments/*/outputs/*/configTypes", outputs_config_types, SMALL, 0},
-    {"GET", "experiments/*/outputs/*/configTypes/*", outputs_config_type, SMALL, 0},
-    {"GET", "experiments/*/outputs/*", outputs_get, SMALL, 0},
-    {"POST", "experiments/*/outputs/*", outputs_post, HAS_BODY | CHANGES, 0},
-    {"DELETE", "experiments/*/outputs/*/*", outputs_delete, CHANGES, 0},
-    {"GET", "config/types", config_types, SMALL, 0},
-    {"GET", "config/types/*", config_type, SMALL, 0},
-    {"POST", "config/types/*", configs_post, HAS_BODY | CHANGES, 0}, /* used by clients of version 0.9.0 */
-    {"GET", "config/types/*/configs", configs_list, SMALL, 0},
-    {"POST", "config/types/*/configs", configs_post, HAS_BODY | CHANGES, 0},
-    {"GET", "config/types/*/configs/*", configs_get, SMALL, 0},
-    {"PUT", "config/types/*/configs/*", configs_put, HAS_BODY | CHANGES, 0},
-    {"DELETE", "config/types/*/configs/*", configs_delete, CHANGES, 0},
-    {"POST", "upload", upload_post, CHANGES, 0},
+    {"GET", "traces", tsp_traces_list, SMALL, 0},
+    {"POST", "traces", tsp_traces_post, HAS_BODY | CHANGES, 0},
+    {"GET", "traces/below", tsp_traces_below, 0, 0},
+    {"GET", "traces/*", tsp_traces_get, SMALL, 0},
+    {"DELETE", "traces/*", tsp_traces_delete, CHANGES, 0},
+    {"GET", "experiments", tsp_experiments_list, SMALL, 0},
+    {"POST", "experiments", tsp_experiments_post, HAS_BODY | CHANGES, 0},
+    {"GET", "experiments/*", tsp_experiments_get, SMALL, 0},
+    {"DELETE", "experiments/*", tsp_experiments_delete, CHANGES, 0},
+    {"GET", "experiments/*/bookmarks", tsp_bookmarks_list, SMALL, 0},
+    {"POST", "experiments/*/bookmarks", tsp_bookmarks_post, HAS_BODY | CHANGES | SMALL, 0},
+    {"GET", "experiments/*/bookmarks/*", tsp_bookmarks_get, SMALL, 0},
+    {"PUT", "experiments/*/bookmarks/*", tsp_bookmarks_put, HAS_BODY | CHANGES | SMALL, 0},
+    {"DELETE", "experiments/*/bookmarks/*", tsp_bookmarks_delete, CHANGES | SMALL, 0},
+    {"GET", "experiments/*/outputs", tsp_outputs_list, SMALL, 0},
+    {"GET", "experiments/*/outputs/markerSets", tsp_marker_sets, SMALL, 0},
+    {"POST", "experiments/*/outputs/timeGraph/*/tree", tsp_analysis_run, HAS_BODY, TSP_TREE},
+    {"POST", "experiments/*/outputs/timeGraph/*/states", tsp_analysis_run, HAS_BODY, TSP_STATES},
+    {"POST", "experiments/*/outputs/timeGraph/*/arrows", tsp_analysis_run, HAS_BODY, TSP_ARROWS},
+    {"POST", "experiments/*/outputs/timeGraph/*/tooltip", tsp_analysis_run, HAS_BODY | SMALL, TSP_TOOLTIP},
+    {"POST", "experiments/*/outputs/XY/*/tree", tsp_analysis_run, HAS_BODY, TSP_TREE},
+    {"POST", "experiments/*/outputs/XY/*/xy", tsp_analysis_run, HAS_BODY, TSP_XY},
+    {"POST", "experiments/*/outputs/genericXY/*/tree", tsp_analysis_run, HAS_BODY, TSP_TREE},
+    {"POST", "experiments/*/outputs/genericXY/*/xy", tsp_analysis_run, HAS_BODY, TSP_GENERIC_XY},
+    {"POST", "experiments/*/outputs/data/*/tree", tsp_analysis_run, HAS_BODY, TSP_TREE},
+    {"POST", "experiments/*/outputs/table/*/columns", tsp_analysis_run, HAS_BODY | SMALL, TSP_COLUMNS},
+    {"POST", "experiments/*/outputs/table/*/lines", tsp_analysis_run, HAS_BODY, TSP_LINES},
+    {"POST", "experiments/*/outputs/*/style", tsp_analysis_run, HAS_BODY | SMALL, TSP_STYLE},
+    {"GET", "experiments/*/outputs/*/annotations", tsp_analysis_run, SMALL, TSP_ANNOTATION_CATEGORIES},
+    {"POST", "experiments/*/outputs/*/annotations", tsp_analysis_run, HAS_BODY | SMALL, TSP_ANNOTATIONS},
+    {"GET", "experiments/*/outputs/*/configTypes", tsp_outputs_config_types, SMALL, 0},
+    {"GET", "experiments/*/outputs/*/configTypes/*", tsp_outputs_config_type, SMALL, 0},
+    {"GET", "experiments/*/outputs/*", tsp_outputs_get, SMALL, 0},
+    {"POST", "experiments/*/outputs/*", tsp_outputs_post, HAS_BODY | CHANGES, 0},
+    {"DELETE", "experiments/*/outputs/*/*", tsp_outputs_delete, CHANGES, 0},
+    {"GET", "config/types", tsp_config_types, SMALL, 0},
+    {"GET", "config/types/*", tsp_config_type, SMALL, 0},
+    {"POST", "config/types/*", tsp_configs_post, HAS_BODY | CHANGES, 0}, /* used by clients of version 0.9.0 */
+    {"GET", "config/types/*/configs", tsp_configs_list, SMALL, 0},
+    {"POST", "config/types/*/configs", tsp_configs_post, HAS_BODY | CHANGES, 0},
+    {"GET", "config/types/*/configs/*", tsp_configs_get, SMALL, 0},
+    {"PUT", "config/types/*/configs/*", tsp_configs_put, HAS_BODY | CHANGES, 0},
+    {"DELETE", "config/types/*/configs/*", tsp_configs_delete, CHANGES, 0},
+    {"POST", "upload", tsp_upload_post, CHANGES, 0},
 };
 enum { N_ROUTES = sizeof routes / sizeof *routes };
 
@@ -65,7 +65,7 @@ static bool call_body(struct call *c)
     const char *title, *detail;
     int status = tsp_body(c->q, &c->body, &c->parameters, &title, &detail);
     if (status)
-        call_error(c, status, title, detail);
+        tsp_call_error(c, status, title, detail);
     return !status;
 }
 
@@ -74,7 +74,7 @@ static bool call_body(struct call *c)
 static bool experiment_known(struct call *c)
 {
     pthread_mutex_lock(&c->s->lock);
-    bool known = model_experiment(c->s, c->arg[0]) != NULL;
+    bool known = tsp_model_experiment(c->s, c->arg[0]) != NULL;
     pthread_mutex_unlock(&c->s->lock);
     return known;
 }
@@ -85,17 +85,17 @@ static void run(struct call *c, const struct route *r)
     c->operation = r->operation;
     c->changes = r->flags & CHANGES;
     if (c->q->only_asks && r->flags & CHANGES)
-        call_error(c, 403, "Pages of other sites may ask, but not change anything",
+        tsp_call_error(c, 403, "Pages of other sites may ask, but not change anything",
             "start the server with --cors and this page's origin, which then may");
     else if (of_experiment && !experiment_known(c))
-        call_error(c, 404, strstr(r->pattern, "bookmarks") ? "No such experiment" : "No such trace", NULL);
+        tsp_call_error(c, 404, strstr(r->pattern, "bookmarks") ? "No such experiment" : "No such trace", NULL);
     else if (r->flags & HAS_BODY ? call_body(c) : (c->parameters = json_object()) != NULL)
         r->run(c);
     json_decref(c->parameters);
     json_decref(c->body);
     json_decref(c->configuration);
     if (c->open)
-        opening_unref(c->s, c->open);
+        tsp_opening_unref(c->s, c->open);
 }
 
 static bool is_of_server(const struct tsp_path *path)
@@ -109,17 +109,17 @@ static void route(struct tsp_server *s, struct http_request *q, const struct tsp
     const char *title;
     int status;
     if (is_of_server(path)) {
-        server_tell(&c, path->part[0]);
+        tsp_information_answer(&c, path->part[0]);
         return;
     }
     int found = tsp_route_find(q, path, routes, N_ROUTES, sizeof *routes, c.arg, &status, &title);
     if (found >= 0)
         run(&c, &routes[found]);
     else
-        call_error(&c, status, title, NULL);
+        tsp_call_error(&c, status, title, NULL);
 }
 
-bool routes_small(struct http_request *q)
+bool tsp_routes_small(struct http_request *q)
 {
     struct tsp_path path;
     const char *star[TSP_MAX_STARS];
@@ -129,7 +129,7 @@ bool routes_small(struct http_request *q)
     return is_of_server(&path) || (found >= 0 && routes[found].flags & SMALL);
 }
 
-void routes_handle(void *server, struct http_request *q)
+void tsp_routes_handle(void *server, struct http_request *q)
 {
     struct tsp_path path;
     if (tsp_path_of(q, &path)) {
@@ -138,6 +138,6 @@ void routes_handle(void *server, struct http_request *q)
         tsp_serve_viewer(q);
     } else {
         struct call c = {.s = server, .q = q};
-        call_error(&c, 404, "No such resource", NULL);
+        tsp_call_error(&c, 404, "No such resource", NULL);
     }
 }

@@ -6,16 +6,18 @@
 #include "tsp/call.h"
 
 typedef void call_handler(struct call *);
-call_handler traces_list, traces_below, traces_post, traces_get, traces_delete;
-call_handler experiments_list, experiments_post, experiments_get, experiments_delete;
-call_handler bookmarks_list, bookmarks_post, bookmarks_get, bookmarks_put, bookmarks_delete;
-call_handler config_types, config_type, configs_list, configs_post, configs_get, configs_put, configs_delete;
-call_handler outputs_list, outputs_get, outputs_config_types, outputs_config_type, outputs_post, outputs_delete;
-call_handler marker_sets, upload_post, analysis_run;
+call_handler tsp_traces_list, tsp_traces_below, tsp_traces_post, tsp_traces_get, tsp_traces_delete;
+call_handler tsp_experiments_list, tsp_experiments_post, tsp_experiments_get, tsp_experiments_delete;
+call_handler tsp_bookmarks_list, tsp_bookmarks_post, tsp_bookmarks_get, tsp_bookmarks_put, tsp_bookmarks_delete;
+call_handler tsp_config_types, tsp_config_type, tsp_configs_list, tsp_configs_post, tsp_configs_get,
+    tsp_configs_put, tsp_configs_delete;
+call_handler tsp_outputs_list, tsp_outputs_get, tsp_outputs_config_types, tsp_outputs_config_type,
+    tsp_outputs_post, tsp_outputs_delete;
+call_handler tsp_marker_sets, tsp_upload_post, tsp_analysis_run;
 /* information.c: answers `health` and `identifier`. */
-void server_tell(struct call *, const char *what);
-void routes_handle(void *server, struct http_request *);
+void tsp_information_answer(struct call *, const char *what);
+void tsp_routes_handle(void *server, struct http_request *);
 /* True: the request needs little work. */
-bool routes_small(struct http_request *);
+bool tsp_routes_small(struct http_request *);
 
 #endif

@@ -35,11 +35,11 @@ static int take_state(struct tsp_server *s, struct err *e)
     if (!rc) {
         s->state_dir = mem_strdup(dir);
         s->upload_dir = realpath(arena_printf(&a, "%s/uploads", dir), NULL);
-        rc = persist_load(s, e);
+        rc = tsp_persist_load(s, e);
         if (!rc)
-            rc = s->upload_dir ? sweep_start(s->upload_dir, &s->sweeper, e) : err_sys(e, "%s/uploads", dir);
+            rc = s->upload_dir ? tsp_sweep_start(s->upload_dir, &s->sweeper, e) : err_sys(e, "%s/uploads", dir);
         if (!rc)
-            uploads_remove_unfinished(s);
+            tsp_uploads_remove_unfinished(s);
     }
     if (rc && rc != ERR_ARG && rc != ERR_FORMAT)
         err_wrap(e, "--state: a directory is needed that this user can write");
@@ -77,14 +77,14 @@ static int add_given(struct tsp_server *s, struct arena *a, const char *arg, cha
     if (access(path, F_OK))
         return err_sys(e, "%s", path);
     char *absolute = path[0] == '/' ? NULL : getcwd(NULL, 0);
-    struct tsp_trace_result r = trace_open(
+    struct tsp_trace_result r = tsp_trace_open(
         s, a, absolute ? arena_printf(a, "%s/%s", absolute, path) : path, host, "", true);
     free(absolute);
     if (r.status != 200)
         return r.detail ? err_set(e, ERR_NOTFOUND, "%s", r.detail)
                         : err_set(e, ERR_NOTFOUND, "%s: %s; name a directory that holds a trace", path, r.title);
     memcpy(uuid, r.uuid, UUID_TEXT);
-    struct tsp_trace *t = model_trace(s, uuid);
+    struct tsp_trace *t = tsp_model_trace(s, uuid);
     if (host && !t->host)
         t->host = mem_strdup(host);
     return 0;
@@ -106,27 +106,27 @@ static void allow_given(struct tsp_server *s)
 /* Adds the experiment of the given TRACEs. Its name gets a number if another experiment has that name. */
 static void add_first_experiment(struct tsp_server *s, struct arena *a, const char *const *uuids, size_t n)
 {
-    const char *path = model_trace(s, uuids[0])->path,
+    const char *path = tsp_model_trace(s, uuids[0])->path,
                *wanted = s->o.experiment_name ? s->o.experiment_name : strrchr(path, '/') + 1, *name = wanted;
     char uuid[UUID_TEXT];
     pthread_mutex_lock(&s->lock);
     for (int i = 1;; i++) {
-        uuid_of_name(name, uuid);
-        const struct tsp_experiment *x = model_experiment(s, uuid);
+        tsp_uuid_of_name(name, uuid);
+        const struct tsp_experiment *x = tsp_model_experiment(s, uuid);
         bool same = x && x->traces.n == n;
         for (size_t k = 0; same && k < n; k++)
             same = !strcmp(x->traces.v[k], uuids[k]);
         if (!x) {
-            model_add_experiment(s, name, uuids, n);
-            persist_note(s, PERSIST_EXPERIMENT, uuid);
+            tsp_model_add_experiment(s, name, uuids, n);
+            tsp_persist_note(s, PERSIST_EXPERIMENT, uuid);
         }
         if (!x || same)
             break;
         name = arena_printf(a, "%s(%d)", wanted, i);
     }
-    open_wanted(s, uuid);
+    tsp_open_wanted(s, uuid);
     pthread_mutex_unlock(&s->lock);
-    persist_save(s);
+    tsp_persist_save(s);
 }
 
 static int open_given(struct tsp_server *s, struct err *e)
@@ -164,9 +164,9 @@ static int open_given(struct tsp_server *s, struct err *e)
 
 static void free_server(struct tsp_server *s)
 {
-    sweep_stop(s->sweeper);
+    tsp_sweep_stop(s->sweeper);
     pthread_mutex_lock(&s->lock);
-    model_free(s);
+    tsp_model_free(s);
     pthread_mutex_unlock(&s->lock);
     for (size_t i = 0; i < s->given.n; i++)
         free(s->given.v[i]);
@@ -192,19 +192,19 @@ static bool await_openers(struct tsp_server *s)
     pthread_mutex_lock(&s->lock);
     s->stopping = true;
     pthread_mutex_unlock(&s->lock);
-    follower_stop(s);
+    tsp_follower_stop(s);
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < s->experiments.n; i++) {
         if (s->experiments.v[i]->open)
-            opening_abandon(s->experiments.v[i]->open);
+            tsp_opening_abandon(s->experiments.v[i]->open);
         if (s->experiments.v[i]->next)
-            opening_abandon(s->experiments.v[i]->next);
+            tsp_opening_abandon(s->experiments.v[i]->next);
     }
     while (s->openers && wait_until(&s->changed, &s->lock, end))
         ;
     bool done = !s->openers;
     pthread_mutex_unlock(&s->lock);
-    persist_save(s);
+    tsp_persist_save(s);
     return done;
 }
 
@@ -213,14 +213,14 @@ static int start_http(struct tsp_server *s, struct err *e)
     struct http_options h = s->o.http;
     h.public_path = "/tsp/api/health";
     h.token_prefix = "/tsp";
-    h.is_small = routes_small;
-    h.give_memory = opening_give_memory;
+    h.is_small = tsp_routes_small;
+    h.give_memory = tsp_opening_give_memory;
     if (s->upload_dir && s->o.max_upload_bytes) {
         h.upload_path = "/tsp/api/upload";
         h.upload_dir = s->upload_dir;
         h.max_upload_bytes = s->o.max_upload_bytes;
     }
-    return http_server_start(&h, routes_handle, s, &s->http, e);
+    return http_server_start(&h, tsp_routes_handle, s, &s->http, e);
 }
 
 int tsp_server_start(const struct tsp_options *o, struct tsp_server **out, struct err *e)
@@ -240,7 +240,7 @@ int tsp_server_start(const struct tsp_options *o, struct tsp_server **out, struc
     if (!rc && o->state_dir)
         rc = take_state(s, e);
     if (!rc && !o->frozen) /* follower looks at the loaded state */
-        rc = follower_start(s, e);
+        rc = tsp_follower_start(s, e);
     if (!rc)
         rc = open_given(s, e);
     if (!rc)

@@ -113,7 +113,7 @@ static void free_sweeper(struct sweeper *s)
     free(s);
 }
 
-int sweep_start(const char *directory, struct sweeper **out, struct err *e)
+int tsp_sweep_start(const char *directory, struct sweeper **out, struct err *e)
 {
     struct sweeper *s = mem_zalloc(sizeof *s);
     s->at = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -131,7 +131,7 @@ int sweep_start(const char *directory, struct sweeper **out, struct err *e)
     return 0;
 }
 
-void sweep_away(struct sweeper *s, const char *path)
+void tsp_sweep_away(struct sweeper *s, const char *path)
 {
     char name[NAME_BYTES];
     new_name(name);
@@ -143,7 +143,7 @@ void sweep_away(struct sweeper *s, const char *path)
     pthread_mutex_unlock(&s->lock);
 }
 
-void sweep_stop(struct sweeper *s)
+void tsp_sweep_stop(struct sweeper *s)
 {
     if (!s)
         return;

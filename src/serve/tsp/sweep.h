@@ -7,11 +7,11 @@
 
 struct sweeper;
 /* Starts a sweeper, which also removes what an earlier one of the directory left. */
-int sweep_start(const char *directory, struct sweeper **out, struct err *);
+int tsp_sweep_start(const char *directory, struct sweeper **out, struct err *);
 /* Removes a file or directory; its name is free at once. path: on the file system of the sweeper's directory. If it
  * cannot be renamed, it stays. Thread-safe. */
-void sweep_away(struct sweeper *, const char *path);
+void tsp_sweep_away(struct sweeper *, const char *path);
 /* Stops; leaves what would take more than a moment to the next sweeper. NULL: does nothing. */
-void sweep_stop(struct sweeper *);
+void tsp_sweep_stop(struct sweeper *);
 
 #endif

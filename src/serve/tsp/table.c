@@ -206,11 +206,11 @@ void tsp_table_lines(struct tsp_answer *answer, const struct tsp_table *t, const
     }
     char *filter = json_dumps(q->row_filter, JSON_COMPACT | JSON_SORT_KEYS);
     bool keeps = q->kept && filter && answer->status == TSP_COMPLETED;
-    const struct kept_list *kept = keeps ? kept_rows_find(q->kept, q->output_id, filter, t->rows) : NULL;
+    const struct kept_list *kept = keeps ? tsp_kept_rows_find(q->kept, q->output_id, filter, t->rows) : NULL;
     struct kept_list own = {0};
     size_t *rows = NULL;
     if (!kept && choose(t, q, &rows, &own.n) && keeps)
-        kept = kept_rows_put(q->kept, q->output_id, filter, t->rows, rows, own.n);
+        kept = tsp_kept_rows_put(q->kept, q->output_id, filter, t->rows, rows, own.n);
     else
         own.rows = rows;
     const struct kept_list *shown = kept ? kept : &own;
@@ -220,7 +220,7 @@ void tsp_table_lines(struct tsp_answer *answer, const struct tsp_table *t, const
             t->value ? chosen_value : NULL},
         q);
     if (kept)
-        kept_rows_give_back(q->kept, kept);
+        tsp_kept_rows_give_back(q->kept, kept);
     else
         free(rows);
     free(filter);

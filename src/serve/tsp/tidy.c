@@ -27,7 +27,7 @@ static struct tsp_experiment *newest_of(struct tsp_server *s, const struct tsp_o
 
 static bool is_newer_waiting(const struct tsp_experiment *x)
 {
-    return x->next || follow_waits(x);
+    return x->next || tsp_follow_waits(x);
 }
 
 static bool is_to_stop(void *arg)
@@ -63,7 +63,7 @@ static bool end_piece(const struct tidying *t, enum tsp_tidied tidied)
     return tidied != TSP_TIDY_SOME;
 }
 
-void tidy_run(struct tsp_server *s, struct tsp_opening *o)
+void tsp_tidy_run(struct tsp_server *s, struct tsp_opening *o)
 {
     struct tidying t = {.s = s, .o = o};
     bool done = false;

@@ -13,7 +13,7 @@
 
 /* ---- paths ---- */
 
-bool trace_is_allowed(const struct tsp_server *s, const char *real)
+bool tsp_trace_is_allowed(const struct tsp_server *s, const char *real)
 {
     if (file_is_below(real, s->root) || file_is_below(real, s->upload_dir))
         return true;
@@ -87,8 +87,8 @@ static struct tsp_trace_result add(struct tsp_server *s, const char *real, const
         }
         return r;
     }
-    memcpy(r.uuid, model_add_trace(s, name, real, type)->uuid, UUID_TEXT);
-    persist_note(s, PERSIST_TRACE, r.uuid);
+    memcpy(r.uuid, tsp_model_add_trace(s, name, real, type)->uuid, UUID_TEXT);
+    tsp_persist_note(s, PERSIST_TRACE, r.uuid);
     return r;
 }
 
@@ -97,7 +97,7 @@ static struct tsp_trace_result failed(int status, const char *title, const char 
     return (struct tsp_trace_result){.status = status, .title = title, .detail = detail};
 }
 
-struct tsp_trace_result trace_open(
+struct tsp_trace_result tsp_trace_open(
     struct tsp_server *s, struct arena *a, const char *uri, const char *name, const char *type, bool trusted)
 {
     const char *path = path_of_uri(s, a, uri), *detail = NULL;
@@ -108,7 +108,7 @@ struct tsp_trace_result trace_open(
     int unreadable = !found && errno == EACCES;
     free(found);
     /* Paths elsewhere are reported as absent, so that nobody learns what exists. */
-    if (!real || (!trusted && !trace_is_allowed(s, real)))
+    if (!real || (!trusted && !tsp_trace_is_allowed(s, real)))
         return failed(unreadable && trusted ? 406 : 404, arena_printf(a, "No trace at %s", uri),
             s->root ? arena_printf(a, "traces are opened below %s and where the server was told to", s->root)
                     : "only the traces that the server was started with can be opened; start it with --trace-root DIR "
@@ -133,17 +133,17 @@ struct tsp_trace_result trace_open(
 
 /* ---- operations ---- */
 
-void traces_list(struct call *c)
+void tsp_traces_list(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     pthread_mutex_lock(&c->s->lock);
     json_begin_array(&j);
     for (size_t i = 0; i < c->s->traces.n; i++)
-        model_write_trace(&j, c->s->traces.v[i], NULL, "CLOSED");
+        tsp_model_write_trace(&j, c->s->traces.v[i], NULL, "CLOSED");
     json_end_array(&j);
     pthread_mutex_unlock(&c->s->lock);
-    call_json(c, 200, &t);
+    tsp_call_json(c, 200, &t);
 }
 
 /* Sends the trace; conflict: as the other side of a 409. */
@@ -152,25 +152,25 @@ static void answer_trace(struct call *c, const char *uuid, const char *conflict)
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_trace *trace = model_trace(c->s, uuid);
+    struct tsp_trace *trace = tsp_model_trace(c->s, uuid);
     if (trace && conflict) {
         json_begin_object(&j);
         json_kv_string(&j, "title", conflict);
         json_kv_string(&j, "code", tsp_code_name(TSP_CODE_CONFLICT));
         json_key(&j, "trace");
-        model_write_trace(&j, trace, NULL, "CLOSED");
+        tsp_model_write_trace(&j, trace, NULL, "CLOSED");
         json_end_object(&j);
     } else if (trace) {
-        model_write_trace(&j, trace, NULL, "CLOSED");
+        tsp_model_write_trace(&j, trace, NULL, "CLOSED");
     }
     pthread_mutex_unlock(&c->s->lock);
     if (trace)
-        call_json(c, conflict ? 409 : 200, &t);
+        tsp_call_json(c, conflict ? 409 : 200, &t);
     else
-        call_error(c, 404, "No such trace", NULL);
+        tsp_call_error(c, 404, "No such trace", NULL);
 }
 
-void traces_post(struct call *c)
+void tsp_traces_post(struct call *c)
 {
     static const char *const keys[] = {"uri", "name", "typeID"};
     const char *uri = tsp_string(c->parameters, "uri"), *name = tsp_string(c->parameters, "name"),
@@ -178,20 +178,20 @@ void traces_post(struct call *c)
     for (int i = 0; i < 3; i++) {
         const json_t *v = json_object_get(c->parameters, keys[i]);
         if (i == 0 ? !uri || !*uri : v && !json_is_null(v) && !json_is_string(v)) {
-            call_error(c, 400,
+            tsp_call_error(c, 400,
                 arena_printf(c->q->arena, v ? "Invalid query parameters: %s" : "Missing query parameters: %s", keys[i]),
                 NULL);
             return;
         }
     }
-    struct tsp_trace_result r = trace_open(c->s, c->q->arena, uri, name, type ? type : "", false);
+    struct tsp_trace_result r = tsp_trace_open(c->s, c->q->arena, uri, name, type ? type : "", false);
     if (r.status == 200 || r.status == 409)
         answer_trace(c, r.uuid, r.status == 409 ? r.title : NULL);
     else
-        call_error(c, r.status, r.title, r.detail);
+        tsp_call_error(c, r.status, r.title, r.detail);
 }
 
-void traces_get(struct call *c)
+void tsp_traces_get(struct call *c)
 {
     answer_trace(c, c->arg[0], NULL);
 }
@@ -205,25 +205,25 @@ static bool is_used(const struct tsp_server *s, const char *uuid)
     return false;
 }
 
-void traces_delete(struct call *c)
+void tsp_traces_delete(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_trace *trace = model_trace(c->s, c->arg[0]);
+    struct tsp_trace *trace = tsp_model_trace(c->s, c->arg[0]);
     bool used = trace && is_used(c->s, trace->uuid);
     if (trace && !used) {
         const char *path = arena_strdup(c->q->arena, trace->path);
-        model_write_trace(&j, trace, NULL, "CLOSED");
-        persist_note(c->s, PERSIST_TRACE, trace->uuid);
-        model_remove_trace(c->s, trace);
-        upload_remove(c->s, path);
+        tsp_model_write_trace(&j, trace, NULL, "CLOSED");
+        tsp_persist_note(c->s, PERSIST_TRACE, trace->uuid);
+        tsp_model_remove_trace(c->s, trace);
+        tsp_upload_remove(c->s, path);
     }
     pthread_mutex_unlock(&c->s->lock);
     if (used)
         answer_trace(c, c->arg[0], "The trace is in use by at least one experiment");
     else if (trace)
-        call_json(c, 200, &t);
+        tsp_call_json(c, 200, &t);
     else
-        call_error(c, 404, "No such trace", NULL);
+        tsp_call_error(c, 404, "No such trace", NULL);
 }

@@ -269,7 +269,7 @@ static void take_entries(struct unpacking *u)
         refuse(u, 400, "The archive is empty");
 }
 
-int unpack_archive(const struct unpack_job *job, const char **why)
+int tsp_unpack_archive(const struct unpack_job *job, const char **why)
 {
     struct arena a = {0};
     struct unpacking *u = arena_alloc(&a, sizeof *u);

@@ -23,6 +23,6 @@ struct unpack_job {
 
 /* Returns 0, or an HTTP status for the refusal, with its reason in *why. Unpacked parts stay in `dir`, which holds
  * directories and regular files only. */
-int unpack_archive(const struct unpack_job *, const char **why);
+int tsp_unpack_archive(const struct unpack_job *, const char **why);
 
 #endif

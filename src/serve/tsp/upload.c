@@ -66,15 +66,16 @@ static bool has_unsaved(struct tsp_server *s)
 
 static void answer_refused(struct call *c, int status, const char *why)
 {
-    call_error(c, status, why, status == 413 ? "send it in parts, or open it with --trace-root" : NULL);
+    tsp_call_error(c, status, why, status == 413 ? "send it in parts, or open it with --trace-root" : NULL);
 }
 
-void upload_post(struct call *c)
+void tsp_upload_post(struct call *c)
 {
     struct tsp_server *s = c->s;
     struct arena *a = c->q->arena;
     if (!s->upload_dir || !c->q->body_file) {
-        call_error(c, 501, "Uploads are not taken", "start the server with --state DIR, and without --max-upload 0");
+        tsp_call_error(
+            c, 501, "Uploads are not taken", "start the server with --state DIR, and without --max-upload 0");
         return;
     }
     char *dir = arena_printf(a, "%s/" UPLOAD_UNPACKED "XXXXXX", s->upload_dir);
@@ -86,27 +87,27 @@ void upload_post(struct call *c)
         .arena = a};
     const char *why = "The upload cannot be stored", *mark, *path = NULL;
     if (!mkdtemp(dir)) {
-        call_error(c, 507, why, NULL);
+        tsp_call_error(c, 507, why, NULL);
         return;
     }
-    int status = unpack_archive(&job, &why);
+    int status = tsp_unpack_archive(&job, &why);
     if (!status && !(path = settle(c, dir, clean_name(a, http_query(c->q, "name")), &mark)))
         status = 507, why = "The upload cannot be stored";
     if (status) {
-        sweep_away(s->sweeper, dir);
+        tsp_sweep_away(s->sweeper, dir);
         answer_refused(c, status, why);
         return;
     }
-    struct tsp_trace_result r = trace_open(s, a, path, NULL, "", false);
+    struct tsp_trace_result r = tsp_trace_open(s, a, path, NULL, "", false);
     if (r.status != 200)
-        sweep_away(s->sweeper, path);
-    persist_save(s);
+        tsp_sweep_away(s->sweeper, path);
+    tsp_persist_save(s);
     if (r.status != 200 || !has_unsaved(s))
         unlink(mark); /* a saved trace needs no mark */
     if (r.status != 200) {
-        call_error(c, r.status, r.status == 501 ? "The archive holds no trace" : r.title, r.detail);
+        tsp_call_error(c, r.status, r.status == 501 ? "The archive holds no trace" : r.title, r.detail);
         return;
     }
     c->arg[0] = r.uuid;
-    traces_get(c);
+    tsp_traces_get(c);
 }

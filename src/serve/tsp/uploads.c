@@ -29,7 +29,7 @@ static bool is_old_body(const struct tsp_server *s, const char *path)
     return begins(file_name(path), OLD_BODY) && !lstat(path, &is) && S_ISREG(is.st_mode) && !is_known(s, path);
 }
 
-void uploads_remove_unfinished(struct tsp_server *s)
+void tsp_uploads_remove_unfinished(struct tsp_server *s)
 {
     DIR *d = opendir(s->upload_dir);
     struct arena a = {0};
@@ -42,18 +42,18 @@ void uploads_remove_unfinished(struct tsp_server *s)
         const char *name = e->d_name + (marked ? sizeof UPLOAD_MARK - 1 : 0),
                    *settled = arena_printf(&a, "%s/%s", s->upload_dir, name);
         if (marked && *name && *name != '.' && !is_known(s, settled)) /* clean_name makes no others */
-            sweep_away(s->sweeper, settled);
-        sweep_away(s->sweeper, path);
+            tsp_sweep_away(s->sweeper, settled);
+        tsp_sweep_away(s->sweeper, path);
     }
     if (d)
         closedir(d);
     arena_fini(&a);
 }
 
-void upload_remove(const struct tsp_server *s, const char *path)
+void tsp_upload_remove(const struct tsp_server *s, const char *path)
 {
     const char *slash = strrchr(path, '/');
     size_t n = slash ? (size_t)(slash - path) : 0;
     if (s->upload_dir && strlen(s->upload_dir) == n && !strncmp(path, s->upload_dir, n) && !is_known(s, path))
-        sweep_away(s->sweeper, path);
+        tsp_sweep_away(s->sweeper, path);
 }

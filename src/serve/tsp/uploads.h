@@ -11,8 +11,8 @@
 #define UPLOAD_UNPACKED ".incoming-"
 
 /* Removes what a killed server left of its uploads. Their names are free at once; the sweeper removes the files. */
-void uploads_remove_unfinished(struct tsp_server *);
+void tsp_uploads_remove_unfinished(struct tsp_server *);
 /* Removes the upload at `path` in the same way, once its trace is removed. Ignores other paths. With the lock held. */
-void upload_remove(const struct tsp_server *, const char *path);
+void tsp_upload_remove(const struct tsp_server *, const char *path);
 
 #endif

@@ -18,7 +18,7 @@ static void write_uuid(uint8_t b[16], int version, char out[UUID_TEXT])
         b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
-void uuid_of_name(const char *name, char out[UUID_TEXT])
+void tsp_uuid_of_name(const char *name, char out[UUID_TEXT])
 {
     struct md5_ctx md5;
     uint8_t digest[16];
@@ -28,7 +28,7 @@ void uuid_of_name(const char *name, char out[UUID_TEXT])
     write_uuid(digest, 3, out);
 }
 
-void uuid_random(char out[UUID_TEXT])
+void tsp_uuid_random(char out[UUID_TEXT])
 {
     uint8_t b[16];
     if (getrandom(b, sizeof b, 0) != sizeof b) { /* fails only early at boot */
@@ -38,7 +38,7 @@ void uuid_random(char out[UUID_TEXT])
     write_uuid(b, 4, out);
 }
 
-bool uuid_valid(const char *s)
+bool tsp_uuid_valid(const char *s)
 {
     for (int i = 0; i < UUID_TEXT - 1; i++) {
         bool dash = i == 8 || i == 13 || i == 18 || i == 23;

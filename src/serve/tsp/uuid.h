@@ -9,8 +9,8 @@
 enum { UUID_TEXT = 37 };
 
 /* Version 3 (MD5) of the bytes, without a namespace: a name has the same identifier on every server. */
-void uuid_of_name(const char *name, char out[UUID_TEXT]);
-void uuid_random(char out[UUID_TEXT]);
-bool uuid_valid(const char *);
+void tsp_uuid_of_name(const char *name, char out[UUID_TEXT]);
+void tsp_uuid_random(char out[UUID_TEXT]);
+bool tsp_uuid_valid(const char *);
 
 #endif

@@ -35,7 +35,7 @@ void tsp_fail(struct tsp_answer *answer, enum tsp_code code, const char *message
 
 int64_t tsp_id(const struct tsp_answer *answer, int64_t number)
 {
-    return answer->entries ? entries_id(answer->entries, number) : number;
+    return answer->entries ? tsp_entries_id(answer->entries, number) : number;
 }
 
 static void kv_string_if(struct json *j, const char *key, const char *s)
@@ -125,7 +125,7 @@ void tsp_write_entry(struct tsp_answer *answer, const struct tsp_entry *e)
     if (tsp_full(answer))
         return;
     if (answer->entries)
-        entries_name(answer->entries, e, &id, &parent);
+        tsp_entries_name(answer->entries, e, &id, &parent);
     if (answer->entries && answer->entries->listing)
         return;
     json_begin_object(j);
