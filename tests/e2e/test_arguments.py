@@ -345,7 +345,6 @@ class NoTraces(Case):
     FILES = [(b"\xd4\xc3\xb2\xa1\x02\x00", "captured packets", "net_dev_queue"),
              (b"\x0a\x0d\x0d\x0a\x1c\x00", "captured packets", "net_dev_queue"),
              (b"PERFILE2\x68\x00", "perf", "perf data convert --to-ctf"),
-             (b"\x17\x08\x44tracing6\x00", "trace-cmd", "LTTng"),
              (b"name".ljust(257, b"\x00") + b"ustar\x0000", "tar archive", "tar -xf"),
              (b"\x1f\x8b\x08\x00", "gzip", "tar -xf"), (b"\x28\xb5\x2f\xfd\x04", "zstd", "tar -xf"),
              (b"\xfd7zXZ\x00\x00", "xz", "tar -xf"), (b"PK\x03\x04\x14", "zip", "unzip"),

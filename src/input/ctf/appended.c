@@ -34,7 +34,7 @@ size_t ctf_trace_file_states(const struct ctf_trace *t, struct ctf_file_state **
     }
     for (size_t i = 0; i < t->files.n; i++) {
         const struct ctf_file *f = &t->files.v[i];
-        if (!last[i])
+        if (!last[i] || f->made)
             continue;
         struct ctf_file_state s = {
             map_hash(f->name, strlen(f->name)), f->inode, f->size, f->identity, hash_tail(f, f->size)};

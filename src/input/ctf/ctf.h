@@ -80,9 +80,9 @@ void ctf_schemas_free(struct ctf_schemas *); /* call after all traces opened wit
 
 /* A set of directories that make one trace, sorted by path. */
 struct ctf_known; /* private */
-/* root: number of the root where the first directory was found, preferably one with a name. known: by directory, the
- * entry in a catalogue (ctf/catalogue.h), which must live until the group is opened; or NULL. */
-struct ctf_group { char **dirs; size_t n, root; struct ctf_known **known; };
+/* root: number of the root where the first directory was found. known: by directory, the catalogue entry (must live
+ * until the group is opened) or NULL. is_file: dirs[0] is a recording of trace-cmd (ftrace_trace_open). */
+struct ctf_group { char **dirs; size_t n, root; struct ctf_known **known; bool is_file; };
 /* Place to search: a trace, or a tree of them. Pieces below roots with different names are not joined; NULL joins with
  * any. ctf_discover_all sets `found`: directories with traces, of which an earlier root has `again` too; and `problem`:
  * the reason if `found` is 0. */
@@ -111,6 +111,7 @@ const char *ctf_trace_path(const struct ctf_trace *);          /* path of the fi
 const uint8_t *ctf_trace_uuid(const struct ctf_trace *);      /* 16 bytes, or NULL */
 size_t ctf_trace_directories(const struct ctf_trace *);
 const char *ctf_trace_directory(const struct ctf_trace *, size_t i);
+bool ctf_trace_is_file(const struct ctf_trace *); /* its "directory" is a file of another format (ctf/made.h) */
 size_t ctf_trace_clocks(const struct ctf_trace *, const struct ctf_clock **out);
 size_t ctf_trace_env(const struct ctf_trace *, const struct ctf_env **out);
 const char *ctf_trace_env_string(const struct ctf_trace *, const char *name); /* NULL if absent */

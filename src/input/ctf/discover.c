@@ -26,6 +26,7 @@ struct found {
     size_t root;
     uint64_t inode; /* inode_key */
     struct ctf_known *known;
+    bool is_file;
 };
 /* Range of nodes taken over from the catalogue, which are not in `seen`. */
 struct taken {
@@ -111,8 +112,17 @@ static const char *keep_key(struct finder *f, const char *key)
 static void add_found(
     struct finder *f, const char *dir, size_t n, struct inode inode, const char *key, struct ctf_known *known)
 {
-    struct found one = {arena_strndup(&f->arena, dir, n), keep_key(f, key), f->root, inode_key(inode), known};
+    struct found one = {arena_strndup(&f->arena, dir, n), keep_key(f, key), f->root, inode_key(inode), known, false};
     vec_push(&f->list, one);
+}
+
+/* Adds a recording in one file. */
+static void add_file(struct finder *f, const char *path, struct inode inode)
+{
+    if (!is_new(f, inode))
+        return;
+    add_found(f, path, strlen(path), inode, NULL, NULL);
+    f->list.v[f->list.n - 1].is_file = true;
 }
 
 /* Adds a trace. `known`: its catalogue entry, or NULL. Returns the entry to use. */
@@ -338,7 +348,7 @@ static struct ctf_group group_of(struct found *dirs, size_t n, size_t root, bool
     size_t bytes = sizeof(char *) * n;
     for (size_t i = 0; i < n; i++)
         bytes += strlen(dirs[i].dir) + 1;
-    struct ctf_group g = {mem_alloc(bytes), n, root, known ? mem_alloc(sizeof(void *) * n) : NULL};
+    struct ctf_group g = {mem_alloc(bytes), n, root, known ? mem_alloc(sizeof(void *) * n) : NULL, dirs->is_file};
     char *paths = (char *)(g.dirs + n);
     sort(dirs, n, by_dir);
     for (size_t i = 0; i < n; i++) {
@@ -445,7 +455,10 @@ static int look_below(struct finder *f, const char *path, struct err *e)
     }
     for (len = strlen(top); len > 1 && top[len - 1] == '/'; len--)
         top[len - 1] = '\0';
-    search_root(f, top);
+    if (S_ISREG(st.st_mode) && ctf_file_is_recording(top))
+        add_file(f, top, (struct inode){st.st_dev, st.st_ino});
+    else
+        search_root(f, top);
     free(top);
     if (!f->roots[f->root].found && S_ISDIR(st.st_mode) && (odd = odd_metadata(path)))
         return err_set(e, ERR_NOTFOUND, "%s: no trace here: its `metadata` is %s, not a file", path, odd);

@@ -38,7 +38,9 @@ static inline const char *ctf_listed_name(const struct ctf_listing *l, const str
 }
 void ctf_listing_fini(struct ctf_listing *);
 
-/* refuse.c: error for a path that is no directory: names its kind and a remedy. Returns ERR_NOTFOUND. */
+/* refuse.c: returns whether the file is a recording that room ftrace reads. */
+bool ctf_file_is_recording(const char *path);
+/* Error for a path that is no directory: names its kind and a remedy. Returns ERR_NOTFOUND. */
 int ctf_refuse_file(const char *path, mode_t mode, struct err *e);
 
 #endif

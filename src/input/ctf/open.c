@@ -329,7 +329,8 @@ void ctf_trace_close(struct ctf_trace *t)
     map_fini(&t->piece_by);
     free(t->text);
     for (size_t i = 0; i < t->files.n; i++)
-        file_map_close(&t->files.v[i].map);
+        if (!t->files.v[i].made)
+            file_map_close(&t->files.v[i].map);
     vec_free(&t->files);
     for (size_t i = 0; i < t->pieces.n; i++)
         free_piece(t, &t->pieces.v[i]);
@@ -344,6 +345,8 @@ void ctf_trace_close(struct ctf_trace *t)
     vec_free(&t->absent);
     pthread_mutex_destroy(&t->lock);
     pthread_mutex_destroy(&t->counting);
+    if (t->maker.close)
+        t->maker.close(t->maker.reader);
     arena_fini(&t->arena);
     free(t);
 }

@@ -283,9 +283,9 @@ void ctf_packet_losses(struct ctf_stream *s, size_t i)
     } else if (before) {
         p->discarded = before->discarded; /* base for the next packet */
     }
+    int64_t end = p->flags & CTF_PACKET_LOST_BEFORE ? p->begin : p->end;
     if (count)
-        add_loss(
-            s, p, CTF_LOST_EVENTS, (struct ctf_loss){begin, p->end > begin ? p->end : begin, count, known, s->timed});
+        add_loss(s, p, CTF_LOST_EVENTS, (struct ctf_loss){begin, end > begin ? end : begin, count, known, s->timed});
     if (before && p->flags & before->flags & CTF_PACKET_HAS_SEQ &&
         (count = counter_delta(before->seq, p->seq, s->plan->seq_bits)) > 1)
         add_loss(s, p, CTF_LOST_PACKETS,

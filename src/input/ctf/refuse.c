@@ -13,8 +13,6 @@ static const struct kind {
     const char *bytes, *what, *remedy;
 } kinds[] = {
     {0, 8, "PERFILE2", "a recording of perf", "convert it: perf data convert --to-ctf=DIR -i FILE, and give DIR"},
-    {0, 10, "\x17\x08\x44tracing", "a recording of trace-cmd (trace.dat)",
-        "weft does not read this format; record with LTTng"},
     {0, 4, "\xd4\xc3\xb2\xa1", "captured packets (pcap)", NULL},
     {0, 4, "\xa1\xb2\xc3\xd4", "captured packets (pcap)", NULL},
     {0, 4, "\x4d\x3c\xb2\xa1", "captured packets (pcap)", NULL},
@@ -96,21 +94,35 @@ static const struct content {
             .remedy = "weft does not read it; for spans, save OTLP or Jaeger JSON and use weft spans"}},
     {is_ftrace_text,
         {.what = "text of trace_pipe or of trace-cmd report",
-            .remedy = "text lacks fields that weft needs; record with LTTng (docs/record.md)"}},
+            .remedy =
+                "text lacks fields that weft needs; give trace.dat itself, or record with LTTng (docs/record.md)"}},
     {is_perfetto,
         {.what = "a recording of Perfetto",
             .remedy = "weft does not read this format; record with LTTng (docs/record.md)"}},
 };
 
+/* Reads up to `size` bytes from the begin of the file. */
+static size_t read_head(const char *path, char *head, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t got = fd < 0 ? -1 : read(fd, head, size);
+    if (fd >= 0)
+        close(fd);
+    return got < 0 ? 0 : (size_t)got;
+}
+
+bool ctf_file_is_recording(const char *path)
+{
+    static const char magic[] = "\x17\x08\x44tracing";
+    char head[sizeof magic - 1];
+    return read_head(path, head, sizeof head) == sizeof head && !memcmp(head, magic, sizeof head);
+}
+
 /* Returns the file's kind, or NULL. */
 static const struct kind *kind_of(const char *path)
 {
     char head[4096];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t got = fd < 0 ? -1 : read(fd, head, sizeof head - 1);
-    size_t n = got < 0 ? 0 : (size_t)got;
-    if (fd >= 0)
-        close(fd);
+    size_t n = read_head(path, head, sizeof head - 1);
     head[n] = 0;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (is_of_kind(&kinds[i], head, n))

@@ -130,6 +130,11 @@ const char *ctf_trace_directory(const struct ctf_trace *t, size_t i)
     return t->pieces.v[i].dir;
 }
 
+bool ctf_trace_is_file(const struct ctf_trace *t)
+{
+    return t->maker.packet != NULL;
+}
+
 const char *ctf_trace_path(const struct ctf_trace *t)
 {
     return t->pieces.v[0].dir;
@@ -226,6 +231,27 @@ static uint64_t zeros_begin(const uint8_t *data, uint64_t bytes)
     return bytes;
 }
 
+/* Lets the reader of another format make the packet's bytes, into `window`. */
+static const uint8_t *make_data(
+    const struct ctf_trace *t, const struct ctf_packet *p, struct file_map *window, struct err *e)
+{
+    uint64_t n = p->content_bits / 8;
+    file_map_close(window);
+    *window = (struct file_map){0};
+    uint8_t *data = mem_try(1, n + FILE_COPY_SPARE_BYTES);
+    if (!data) {
+        err_set(
+            e, ERR_NOMEM, "%s: no memory for a packet of %llu bytes", t->files.v[p->file].path, (unsigned long long)n);
+        return NULL;
+    }
+    if (t->maker.packet(t->maker.reader, p->file, p->seq, data, n, e)) {
+        free(data);
+        return NULL;
+    }
+    *window = (struct file_map){.data = data, .size = n, .copy = data};
+    return data;
+}
+
 const uint8_t *ctf_packet_data(
     const struct ctf_trace *t, const struct ctf_packet *p, struct file_map *window, struct err *e)
 {
@@ -233,6 +259,8 @@ const uint8_t *ctf_packet_data(
     if (atomic_load_explicit(&f->state, memory_order_acquire) != CTF_FILE_SEEN &&
         see((struct ctf_trace *)t, (struct ctf_file *)f, e))
         return NULL;
+    if (f->made)
+        return make_data(t, p, window, e);
     if (f->kept)
         return f->map.data + p->offset;
     if (f->fed)

@@ -11,12 +11,12 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "ctf/decode.h"
+#include "ctf/made.h"
 #include "ctf/metadata.h"
 
-/* Problems by text; equal texts are counted, the number of different ones is limited. */
+/* Problems by text; equal texts are counted, the number of different ones is limited. A remark is harmless. */
 struct ctf_problems { VEC(struct ctf_problem) list; };
 void ctf_problem_add(struct ctf_problems *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Adds a harmless problem. */
 void ctf_remark_add(struct ctf_problems *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Adds a problem whose text changes, or changes its text. *number: identifies it; 0 before it is added. */
 void ctf_problem_renew(struct ctf_problems *, uint32_t *number, const char *fmt, ...)
@@ -28,7 +28,8 @@ enum {
     CTF_PACKET_OPEN_END = 2, /* events may lie after `end` */
     CTF_PACKET_UNCLOSED = 4, /* the tracer did not write the content's size */
     CTF_PACKET_HAS_SEQ = 8, CTF_PACKET_HAS_DISCARDED = 16,
-    CTF_PACKET_MENDED = 32   /* `end` was derived from its events, or from the next packet */
+    CTF_PACKET_MENDED = 32,  /* `end` was derived from its events, or from the next packet */
+    CTF_PACKET_LOST_BEFORE = 64 /* its losses lie before its begin */
 };
 
 struct ctf_packet {
@@ -120,7 +121,7 @@ struct ctf_file {
     char *path;
     const char *name;
     uint32_t piece;
-    bool kept, fed;
+    bool kept, fed, made;    /* made: its packets are; `map` is the reader's (made.h) */
     atomic_uchar state;      /* set under the trace's lock; then `kept` and `map` stay */
     uint64_t size, inode;
     uint64_t identity;       /* hash of its name, size and time of modification */
@@ -165,6 +166,7 @@ struct ctf_trace {
     size_t newest, before_newest; /* pieces with the latest packets; SIZE_MAX: none */
     struct map piece_by;     /* followed traces: hash of the directory -> piece + 1, or 1 if it moved */
     bool fed, read;          /* fed: its packets come from a feed; read: a merge reads it */
+    struct ctf_maker maker;  /* zeroed but for traces whose packets are made */
     bool still;              /* declarations of another trace, without its packets (still.c) */
     int64_t until;           /* growing traces: nothing more comes before this time, ns */
     uint64_t version;        /* growing traces: number of changes */

@@ -95,6 +95,10 @@ static struct place place_of(struct arena *a, const struct ctf_trace *t)
 {
     const char *first = ctf_trace_path(t);
     size_t n = strlen(first), head = n, tail = n;
+    if (ctf_trace_is_file(t)) /* a directory of that name beside the file */
+        return (struct place){
+            file_name(first) == first ? "." : arena_strndup(a, first, (size_t)(file_name(first) - first)),
+            file_name(first)};
     if (ctf_trace_directories(t) == 1)
         return (struct place){first, ""};
     for (size_t i = 1; i < ctf_trace_directories(t); i++) {

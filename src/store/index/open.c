@@ -6,6 +6,7 @@
 #include "base/order.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "ftrace/ftrace.h"
 #include "index/names.h"
 #include "index/stores.h"
 
@@ -83,7 +84,11 @@ static int note_missing(const struct opening *o, struct err *e)
 static void open_one(void *arg, size_t i)
 {
     struct opening *o = arg;
-    ctf_trace_open(&o->groups[i], o->x->schemas, &o->traces[i], &o->errors[i]);
+    const struct ctf_group *g = &o->groups[i];
+    if (g->is_file)
+        ftrace_trace_open(g->dirs[0], o->x->schemas, &o->traces[i], &o->errors[i]);
+    else
+        ctf_trace_open(g, o->x->schemas, &o->traces[i], &o->errors[i]);
 }
 
 /* Checks that at least one trace was opened. Failures of the others are among the problems. */
