@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What stands on the command line: numbers that make no sense, traces named twice, pieces of one session named one by
-one, hosts without a name."""
+"""Command lines: senseless numbers, traces named twice, pieces of one session named one by one, hosts without a
+name."""
 import json
 import os
 import re
@@ -132,7 +132,7 @@ class Twice(Case):
         self.assertIn("b=", run.message)
 
     def test_copies_with_names_are_two_hosts(self):
-        """Who gives two copies two names wants two hosts."""
+        """Two names for two copies make two hosts."""
         copy = os.path.join(scratch(), "copy")
         shutil.copytree(os.path.join(self.trace, "client"), copy)
         rows = self.json("index", f"a={self.trace}/client", f"b={copy}", "--store", scratch())
@@ -146,8 +146,7 @@ class Twice(Case):
 
 
 class Unreadable(Case):
-    """One trace that cannot be opened, or is not there, does not take the others with it (test_status.py: the other
-    verbs)."""
+    """A trace that cannot be opened, or is missing, does not affect the others (test_status.py: the other verbs)."""
 
     def test_one_of_several(self):
         top = scratch()
@@ -184,8 +183,8 @@ class Pieces(Case):
         if have("babeltrace2"):
             text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", *pieces], stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL).stdout
-            # Only the order of events with equal times may differ, and empty strings, which babeltrace2 does not print
-            # as such.
+            # Differences are allowed only in the order of events with equal times, and in empty strings, which
+            # babeltrace2 does not print as such.
             self.assertEqual(sorted(line.split(":")[0] for line in text.decode().splitlines()),
                              sorted(line.split(":")[0] for line in whole.text.splitlines()))
 
@@ -340,7 +339,7 @@ class Serving(Case):
 
 
 class NoTraces(Case):
-    """What is given in place of a trace is named, with what to do about it."""
+    """Files given in place of a trace are named, with a remedy."""
 
     FILES = [(b"\xd4\xc3\xb2\xa1\x02\x00", "captured packets", "net_dev_queue"),
              (b"\x0a\x0d\x0d\x0a\x1c\x00", "captured packets", "net_dev_queue"),
@@ -357,7 +356,7 @@ class NoTraces(Case):
              (b"bash-17 [0001] 12.000001: sys_enter: NR 1\n", "trace_pipe", "LTTng"),
              (b"\x0a\x21\xca\x05\x10".ljust(40, b"\x01"), "Perfetto", "LTTng"),
              (b"\x0a\xa1\x03\x32\x10".ljust(40, b"\x01"), "Perfetto", "LTTng"),
-             # not these, though nearly
+             # similar files of no known kind
              (b"\x00\x00\x01\x00".ljust(0x50, b"\x00"), "a file", "`metadata`"),
              (b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff", "a file", "`metadata`"),
              (b'["ph", 1]', "a file", "`metadata`"), (b"a - b [001]\n", "a file", "`metadata`"),
@@ -385,7 +384,7 @@ class NoTraces(Case):
 
 
 class Help(Case):
-    """What --help shows as an example does something."""
+    """Examples of --help are runnable."""
 
     def test_examples(self):
         top = scratch()
@@ -445,7 +444,7 @@ class Programs(Case):
             os.remove(os.path.join(tree, "link"))
             os.remove(place)
         with open(beside, "w", encoding="utf-8"):
-            pass  # may not be run
+            pass  # command that must not be run
         run = self.run_copy(alone, "serve")
         self.assertEqual(run.returncode, 1)
         self.assertIn("Permission denied", run.stderr)

@@ -55,7 +55,7 @@ class Offsets(Case):
         self.assertEqual(Counter(map(time_of, lines)), Counter({t: 2 for t in sorted(alone)[3:7]}))
 
     def test_each_alone(self):
-        """Without the other trace times are as they were recorded."""
+        """Alone, each trace has its times as recorded."""
         top = self.session()
         kernel, ust = (self.ok("events", os.path.join(top, d)).text.splitlines() for d in ("kernel", "ust"))
         for a, b in zip(kernel, ust):
@@ -67,7 +67,7 @@ class Offsets(Case):
             self.assertEqual(traces["kernel"][what], traces["ust"][what])
 
     def test_other_boot(self):
-        """Of another boot the clock is another one."""
+        """Another boot has another clock."""
         top = self.session(boot=OTHER_BOOT)
         times, message = self.times(top)
         self.assertEqual(set(times.values()), {1})
@@ -82,7 +82,7 @@ class Offsets(Case):
         self.assertEqual(message, "")
 
     def test_many(self):
-        """One note for all traces of a host."""
+        """Several traces of a host give one note."""
         top = scratch()
         write(os.path.join(top, "kernel"), "kernel", 0)
         for i in range(3):
@@ -102,7 +102,8 @@ class Offsets(Case):
         self.assertNotIn("stale", self.ok("verify", top).text)
 
     def test_stores_of_each(self):
-        """With a directory of its own for the trace alone, neither opening rebuilds the stores of the other one."""
+        """If the trace opened alone has its own store directory, neither opening rebuilds the stores of the other
+        one."""
         top, store = self.session(), scratch()
         alone = [os.path.join(top, "ust"), "--store", store]
         for args, done in (([top], ["built", "built"]), (alone, ["built"]), ([top], ["up to date", "up to date"]),

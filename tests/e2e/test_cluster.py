@@ -20,7 +20,7 @@ MOST_QUESTIONS = max(8, 40 // SLOWDOWN)
 
 
 def example(name):
-    """Of examples/, unpacked."""
+    """Returns a recording of examples/, unpacked."""
     directory = scratch()
     with tarfile.open(os.path.join(ROOT, "examples", name + ".tar.xz")) as tar:
         tar.extractall(directory)
@@ -50,14 +50,14 @@ def bare(answer):
 
 
 def hosts_in(answer):
-    """Those that the answer tells of: whose path it is, where it is, where links come from, and who is missing."""
+    """Returns the hosts in an answer: of the path, its segments, the origins of links, and missing ones."""
     found = {answer["query"]["host"]} | {s["host"] for s in answer["segments"]}
     found |= {link[side]["host"] for link in answer["links"] for side in ("from", "to")}
     return found | {u["peer"].split(" (")[0] for u in answer["unexplained"] if u["reason"] == "offline-node"}
 
 
 class Compared(Case):
-    """What a cluster says, and what one program with the traces says."""
+    """Comparison of a cluster's answers with those of one program that has the traces."""
 
     def local(self, traces, store, thread, *options):
         return weft("critpath", *traces, "--store", store, "--thread", thread, "--format", "json", *options)
@@ -134,7 +134,7 @@ class EachRecording:
 
 
 class Recorded(EachRecording, Compared):
-    """Each recording of several machines, a node a machine."""
+    """Recordings of several machines, with a node for each machine."""
 
     def recorded(self, name, fewest=3):
         recording = scenario(name)
@@ -167,7 +167,7 @@ class Recorded(EachRecording, Compared):
             self.assertGreater(strangers, 0, name)
 
     def test_an_answer_out_of_an_interrupt(self):
-        """Its sender's row is a CPU's, and what led to it is wanted once the explanation reaches further back."""
+        """The sender's row is a CPU's, and its causes are queried once the explanation reaches further back."""
         recording = scenario("vm")
         with Cluster({h: [path] for h, path in hosts_of(recording).items()}) as cluster:
             for row in self.json("threads", recording, "--store", cluster.store):
@@ -175,7 +175,7 @@ class Recorded(EachRecording, Compared):
                     self.same(cluster, [recording], f"vmhost:{row['tid']}")
 
     def test_the_example(self):
-        """Every request of it, as the client saw it, on each machine's clock."""
+        """Every request of the example, as the client saw it, on each machine's clock."""
         recording = example("three-tier")
         hosts = hosts_of(recording)
         truth, log = load(recording, "true-sync.json"), load(recording, "ground-truth.json")["log"]["client"]
@@ -212,7 +212,7 @@ class Recorded(EachRecording, Compared):
 
 
 class Placed(Compared):
-    """Where the traces lie makes no difference."""
+    """Answers do not depend on the place of the traces."""
 
     def ask_some(self, cluster, recording, holders, n=MOST_QUESTIONS // 2):
         answers = 0
@@ -243,7 +243,7 @@ class Placed(Compared):
             self.ask_some(cluster, recording, {host: [name] for host, name in names.items()}, 4)
 
     def test_copies(self):
-        """Each host on two nodes: any one node may be killed, and nothing is missing."""
+        """With each host on two nodes, any one node may be killed, and nothing is missing."""
         recording = scenario("bsp")
         h = hosts_of(recording)
         places = {"a": ["n1", "n2"], "b": ["n2", "n3"], "c": ["n3", "n4"], "d": ["n4", "n1"]}
@@ -263,7 +263,7 @@ class Placed(Compared):
         return [r["tid"] for r in rows if r["host"] == host and r["comm"] == "bsp"][:n]
 
     def test_two_clusters_on_one_broker(self):
-        """They know nothing of each other."""
+        """Two clusters on one broker are independent."""
         recording, others = scenario("three-tier"), scenario("bsp")
         with Cluster({host: [path] for host, path in hosts_of(recording).items()}) as cluster:
             other = Node(cluster.broker.url, "web", others, store=cluster.store, cluster="another")
@@ -278,7 +278,7 @@ class Placed(Compared):
 
 
 class Verbs(Compared):
-    """The other things that a cluster is asked."""
+    """Other queries of a cluster."""
 
     def test_the_same_as_of_traces(self):
         recording, store = scenario("three-tier"), scratch()
@@ -298,7 +298,7 @@ class Verbs(Compared):
             self.assertIn("node web: ", part.message)
 
     def broadcast(self, cluster, recording):
-        """All nodes are asked, and say the same."""
+        """Checks that all nodes answer a broadcast, with the same result."""
         few, all_nodes = (json.loads(cluster.ask("client:1", *how).out) for how in ((), ("--method", "broadcast")))
         self.assertEqual(bare(few), bare(all_nodes))
         few, all_nodes = (json.loads(cluster.ask("client:204", *how).out) for how in ((), ("--method", "broadcast")))
@@ -308,7 +308,7 @@ class Verbs(Compared):
         self.assertGreater(all_nodes["cost"]["messages"], few["cost"]["messages"])
 
     def refine(self, cluster):
-        """Each round knows more, and the last all."""
+        """Checks that each round adds knowledge, and the last one completes it."""
         lines = cluster.ask("client:204", "--refine").text.splitlines()
         paths = [json.loads(line) for line in lines]
         self.assertEqual(bare(paths[-1]), bare(json.loads(cluster.ask("client:204").out)))
@@ -388,12 +388,12 @@ class Clocks(Compared):
         self.assertGreater(early["own"], 1000)
 
     def early(self, cluster, made, *options):
-        """How many packets came before they were sent."""
+        """Returns the number of packets received before they were sent."""
         sent, early = {}, 0
         run = self.ok("events", made.folder, "--store", cluster.store, "--format", "json", "--names",
                       "net_dev_queue,net_if_receive_skb", *options)
         events = [json.loads(line) for line in run.text.splitlines()]
-        for e in sorted(events, key=lambda e: e["name"]):  # what was sent is first
+        for e in sorted(events, key=lambda e: e["name"]):  # sends first
             header = e["fields"]["network_header"]["ipv4"]
             key = json.dumps([header["saddr"], header["daddr"], header["transport_header"]])
             if e["name"] == "net_dev_queue":
@@ -407,11 +407,11 @@ class Made(Compared, test_worlds.Worlds):
     """Worlds of which all is known, and no clocks need to be found."""
 
     questions = test_worlds.Worlds.questions
-    test_clocks = test_lost_events = None  # these ask no cluster
+    test_clocks = test_lost_events = None  # tests without cluster queries
 
     def compare(self, number, folder, world, questions):
         if number:
-            return  # one of each kind
+            return  # single one of each kind
         oracle, store = Oracle(), folder + ".stores"
         with Cluster({name: [path] for name, path in hosts_of(folder).items()}, store=store) as cluster:
             for thread, begin, end in self.questions(world, max(questions, MOST_QUESTIONS // 2)):
@@ -440,7 +440,7 @@ class Made(Compared, test_worlds.Worlds):
 
     @staticmethod
     def between(thread, first, last):
-        """What is known of the thread from its interval number `first` to number `last`."""
+        """Returns what is known of the thread from its interval number `first` to number `last`."""
         return thread.intervals[first].begin, thread.intervals[last].begin
 
     def test_an_address_of_two_machines(self):
@@ -476,7 +476,7 @@ class Made(Compared, test_worlds.Worlds):
                                       (thread, *self.between(thread, handed + 1, -1), {second.name, asker.name})])
 
     def test_twenty_machines(self):
-        """Each with a server that asks the next one's, and a client."""
+        """Twenty machines, each with a server that calls the next one's, and a client."""
         world = World(new_dice(8), 20)
         ends = []
         for i, host in enumerate(world.hosts):

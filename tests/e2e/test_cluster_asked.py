@@ -24,7 +24,7 @@ def askers():
 
 
 def answers(how, reference, *args, questions):
-    """What ask_paths says, as it says it."""
+    """Returns the answers of ask_paths, unchanged."""
     log = os.path.join(scratch(), "stderr")
     with open(log, "wb") as said, subprocess.Popen([askers(), how, reference, *map(str, args)], stderr=said,
                                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE) as asker:
@@ -117,7 +117,7 @@ class WhileKilled(EachRecording, Compared):
         return False
 
     def no_other_explanation(self, far, near, thread):
-        """Above the first thing that is not known (the path is told backwards) all is the same."""
+        """Checks that the path equals the near one above its first unknown part (paths are told backwards)."""
         top = max(u["end"] for u in away(far))
         known = [[dict(s, begin=max(top, s["begin"])) for s in answer["segments"] if s["end"] > top]
                  for answer in (far, near)]

@@ -16,7 +16,7 @@ from test_cluster import Compared, bare, hosts_of
 from weft_e2e import ROOT, SANITIZER, SLOWDOWN, main, need, new_dice, scenario, scratch, weft
 
 DICE = new_dice(43)
-THREAD, GONE = "client:204", "db"  # whose path goes to all three
+THREAD, GONE = "client:204", "db"  # thread with a path over all three
 TIMEOUT_S = 2 * min(SLOWDOWN, 5)
 SLACK_S = SLOWDOWN if not SANITIZER else 3 * SLOWDOWN  # sanitizers look for leaks at the end
 TIMEOUT = ("--timeout", f"{TIMEOUT_S}s")
@@ -33,11 +33,12 @@ class Faults(Compared):
         self.full = self.whole()
 
     def whole(self):
-        """Nothing is missing, and it is what one program says."""
+        """Checks that nothing is missing, and that the answer equals one program's."""
         return self.same(self.cluster, [self.recording], THREAD)
 
     def without(self, gone, run, stopped=False):
-        """All but the piece of a host whose node is away: what one program says that does not have its trace."""
+        """Checks that only the pieces of the missing node's host are missing, as in the answer of one program without
+        its trace."""
         self.assertEqual(run.code, 3, run)
         self.assertRegex(run.message, f"^weft: note: .* of the path .* missing: no answer from {gone}\n")
         answer = json.loads(run.out)
@@ -53,12 +54,12 @@ class Faults(Compared):
             u["reason"], u["peer"] = "untraced-peer", u["peer"].split(" (")[1].rstrip(")")
         doubts = [u for u in away if u not in near["unexplained"]]
         self.assertEqual([u for u in answer["unexplained"] if u not in doubts], near["unexplained"])
-        for u in doubts:  # what the thread did then is known, but not whether the path came back to it there
+        for u in doubts:  # thread's state is known there, but not whether the path came back to it
             within = [s for s in answer["segments"] if s["begin"] < u["end"] and s["end"] > u["begin"]]
             self.assertTrue({s["state"] for s in within} <= {"running", "preempted", "interrupted"}, within)
 
     def ask(self, *options):
-        """On the client's clock, which does not depend on who else is there; in time."""
+        """Queries the path on the client's clock, which does not depend on the other nodes, within a time limit."""
         begin = time.monotonic()
         run = self.cluster.ask(THREAD, "--reference", "client", *TIMEOUT, *options)
         self.assertLess(time.monotonic() - begin, TIMEOUT_S + SLACK_S, run)
@@ -94,7 +95,7 @@ class Nodes(Faults):
             self.whole()
 
     def test_killed_meanwhile(self):
-        """While many ask: each answer is the whole, or says that the node is away; afterwards it is whole again."""
+        """While many query, each answer is complete, or names the missing node; afterwards it is complete again."""
         whole, late = bare(self.full), []
 
         def ask(_):
@@ -169,7 +170,7 @@ class Nodes(Faults):
         return near["segments"], near["links"]
 
     def test_leaves(self):
-        """Told to end, a node says so: its machine is no part of the cluster any more."""
+        """A node that ends in order reports it: its machine is removed from the cluster."""
         self.assertEqual(self.cluster.nodes[GONE].leave(), 0)
         self.assertEqual(set(self.cluster.cards()), {"client", "web"})
         self.cluster.settle()
@@ -200,7 +201,7 @@ class Nodes(Faults):
         self.whole()
 
     def test_a_restart_takes_the_name(self):
-        """Also when the one before had no time to say goodbye."""
+        """A restarted node takes its name, also if the one before was killed."""
         card = self.cluster.cards()["web"].instance
         self.cluster.nodes["web"].kill()
         self.cluster.nodes["web"].start()
@@ -220,7 +221,7 @@ class Nodes(Faults):
 
 class Brokers(Faults):
     def test_restarted(self):
-        """It has kept its tables; while it is away, who asks is told so at once."""
+        """A restarted broker has kept its tables; while it is away, queries fail at once with a message."""
         self.cluster.broker.kill()
         run = weft("critpath", "--cluster", self.cluster.broker.url, "--thread", THREAD, timeout=10)
         self.assertEqual(run.code, 1, run)
@@ -264,7 +265,7 @@ class Brokers(Faults):
             self.assertLess(time.monotonic() - begin, 20 * SLOWDOWN)
 
     def test_killed_meanwhile(self):
-        """Nobody hangs, and what is answered is right."""
+        """While nodes are killed, no query hangs, and every answer is right."""
         stop, wrong, codes = threading.Event(), [], []
 
         def ask():
@@ -348,7 +349,7 @@ class LateBrokers(Compared):
 
 
 class Keepers(Compared):
-    """Who finds the clocks asks copies where a node is gone, and does without what nobody has."""
+    """The clock leader queries copies if a node is gone, and does without data that no node has."""
 
     def start(self, **nodes):
         """The first of them keeps the clocks, before the others come."""
@@ -360,12 +361,12 @@ class Keepers(Compared):
         return self.cluster.nodes[self.keeper()]
 
     def keeper(self):
-        """Its name; waits until there is one."""
+        """Waits until there is a leader; returns its name."""
         table = "weft_weft_keeper"
         return wait_for("one keeps the clocks", lambda: self.cluster.broker.table(table).get("keeper")).decode()
 
     def test_copies(self):
-        """Who kept them is gone, and with it what it had gathered; then somebody comes."""
+        """The leader is gone, with all it had gathered; then another one takes over."""
         few, many = scenario("three-tier"), scenario("bsp")
         first = self.start(a=[few], b=[few])
         self.assertEqual(first.name, "a")
@@ -431,7 +432,7 @@ class Liars(Compared):
     """A node that says of paths what is not so, alone or beside one that has the same and is honest. The honest one
     answers in another cluster of the broker, too, where the liar asks it."""
 
-    # What cannot be taken for an answer; and what can, or may be.
+    # Answers that are rejected; and those that are accepted, or may be.
     SENSELESS = ("garbage", "cut", "vast", "refuses", "silent")
     PLAUSIBLE = ("flips", "huge", "before", "nothing", "rows", "hosts", "loops")
 
@@ -492,7 +493,8 @@ class Liars(Compared):
         self.assertEqual(at, answer["query"]["end"])
 
     def test_who_claims_the_addresses_of_others(self):
-        """Or another content than it has: who is asked in vain says that it did not send, and nothing is different."""
+        """Neither false claims of addresses nor of contents change anything: a claimant, queried in vain, answers that
+        it did not send."""
         for how in ("claims", "hash"):
             with self.subTest(how=how):
                 liar = self.lie(how)
@@ -501,7 +503,7 @@ class Liars(Compared):
                 self.end(liar)
 
     def test_a_node_that_knows_no_containers(self):
-        """As one of an older version: the sums are there, what they lack is said."""
+        """A node of an older version gives sums, and a note about their missing parts."""
         liar = self.lie("older")
         self.same(self.cluster, [self.recording], THREAD)
         for asked in (("--thread", THREAD), ("--requests", "all")):
@@ -513,8 +515,8 @@ class Liars(Compared):
         self.end(liar)
 
     def test_a_path_without_end(self):
-        """Each row was made by another one, at the same time, for ever: the walk ends by its deadline, and says whom it
-        waited for."""
+        """A path without end (each row was made by another one, at the same time) ends at the deadline, and names the
+        node waited for."""
         liar = self.lie("endless")
         run = self.ask()
         self.assertEqual(run.code, 3, run)

@@ -33,7 +33,7 @@ class Growing(Compared):
         self.assertEqual(bare(json.loads(far.out)), bare(json.loads(near.out)))
 
     def same_again(self, asker, traces, store, thread):
-        """What one says who has asked since before the archives came; and it knows then."""
+        """Checks that a client that queried before the archives came gets the same answers as a new one."""
         near = self.local(traces, store, thread, "--reference", "client")
         if near.code:
             return
@@ -106,8 +106,8 @@ class Growing(Compared):
                 os.rename(paths[number], os.path.join(top, host, "archives", str(number)))
 
     def test_the_last_minute_of_sessions(self):
-        """All nodes' sessions grow. A path over what came last is the one that history tells, as soon as one program
-        says so of the same archives, and stays it while more arrives."""
+        """All nodes' sessions grow. A path over the latest data equals the true one as soon as one program reports it
+        from the same archives, and stays the same while more arrives."""
         made, dice, top = patterns.make("mpi", 3, "mix=random", "skew=0"), new_dice(48), scratch()
         parts = {h.name: self.cut(os.path.join(made.folder, h.name), dice) for h in made.hosts}
         for host in parts:
@@ -145,7 +145,8 @@ class Growing(Compared):
         cluster.settle()
 
     def right_now(self, cluster, made, dice, top):
-        """Of windows at the end of what there is, those of which one program says what history tells; nodes do so."""
+        """Returns those windows at the end of the data for which one program reports the truth; nodes must report it,
+        too."""
         born, fresh, found = [t for _, t, _ in made.windows()], scratch(), []
         died = max(t for _, _, t in made.windows())
         for _, window in zip(range(MOST_QUESTIONS // 3), self.windows_of(made, dice, max(born), died)):

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Many nodes, each a process with a small trace, at one broker: a path over a great part of them, many killed at once,
-all restarted one after the other while somebody asks. What is answered is the path that the history of the threads
-tells, or says what is away.
-
-WEFT_NODES=N: so many (40; 200 take some minutes)."""
+all restarted one after the other while a client queries. Answers are the true path of the threads, or name the
+missing nodes. WEFT_NODES=N: number of nodes (40; 200 take some minutes)."""
 import json
 import os
 import sys
@@ -54,7 +52,8 @@ class Many(Case):
         return answer
 
     def partly(self, run, gone):
-        """What is away is named, and above that nothing differs. Returns the names of nodes that do not answer."""
+        """Checks that missing nodes are named, and that nothing above them differs. Returns the names of nodes that do
+        not answer."""
         answer = json.loads(run.out)
         self.check_path(answer, str(run))
         away = [u for u in answer["unexplained"] if u["reason"] in ("offline-node", "untraced-peer")]
@@ -107,7 +106,7 @@ class Many(Case):
                 run = self.ask(timeout_s=SLOWDOWN)  # half of it passes where a node dies that was just asked
                 codes.append(run.code)
                 try:
-                    if run.code == 1:  # its own node is not there
+                    if run.code == 1:  # missing: its own node
                         self.assertRegex(run.message, "node [^ ]+: |no such thread|not seen")
                     else:
                         check(run)
@@ -142,7 +141,7 @@ class Many(Case):
         self.answers_meanwhile(Node.kill, check)
 
     def test_left_and_started_one_after_the_other(self):
-        """Who leaves in order takes its traces along: meanwhile the answer is one that does without them."""
+        """A node that ends in order removes its traces: meanwhile answers are those without them."""
         def leave(node):
             self.assertEqual(node.leave(), 0)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What no answer of a cluster has, because a node cannot give it, is named by every verb, with exit status 3. Registry
-entries of other releases are put here as those releases write them."""
+"""Data that a node cannot give are reported missing by every verb, with exit status 3. Registry entries of other
+releases are written here as those releases write them."""
 import json
 import os
 import shutil
@@ -12,7 +12,7 @@ from test_cluster import Compared, bare, hosts_of
 from weft_e2e import ROOT, main, need, new_dice, scenario, scratch, weft
 
 DICE = new_dice(51)
-THREAD = "client:204"  # whose path goes to all three
+THREAD = "client:204"  # thread with a path over all three
 NODES = "weft_weft_nodes"
 OPENING, OPEN, FAILED = range(3)
 
@@ -33,7 +33,7 @@ def empty_card(node, version=2, serial=0):
 
 
 def condition(node, state, text="", problems=(), serial=0, questions=(3, 3)):
-    """As docs/cluster-protocol.md says."""
+    """Returns a condition as in docs/cluster-protocol.md."""
     return (b"\1" + string(node) + string("of-" + node) + string("0.0") + number(serial) + number(questions[0]) +
             number(questions[1]) + number(state) + string(text) + number(len(problems)) + number(len(problems)) +
             b"".join(string(p) for p in problems))
@@ -64,13 +64,13 @@ class Asked(Compared):
 
 class Missing(Asked):
     def named(self, note, full):
-        """Every verb says so, and answers from what there is."""
+        """Checks that every verb names the missing data, and answers from the rest."""
         for verb in self.VERBS:
             run = self.partly(*verb, "--cluster", self.broker.url, "--format", "json")
             self.assertEqual([line for line in run.message.splitlines() if line.startswith("weft: note: node ")],
                              [f"weft: note: {note}"], verb)
             self.compare(verb, run.out, full[verb])
-        run = self.partly("place", "--cluster", self.broker.url)  # which says how busy nodes are
+        run = self.partly("place", "--cluster", self.broker.url)  # verb that shows the load of nodes
         self.assertIn(f"weft: note: {note}\n", run.message)
 
     def gone(self, *keys):
@@ -86,16 +86,16 @@ class Missing(Asked):
         self.named("node later: its registry entry makes no sense", full)
         self.broker.put(NODES, "later", empty_card("another"))
         self.named("node later: its registry entry is one of node another", full)
-        self.broker.put(NODES, "later", empty_card("later"))  # as a release without conditions puts it at first
+        self.broker.put(NODES, "later", empty_card("later"))  # entry that a release without conditions writes first
         self.named("node later has not said yet which traces it has", full)
         self.broker.put(NODES, "later.state", condition("later", OPENING))
         self.named("node later has not opened its traces yet: they are being indexed", full)
         self.broker.put(NODES, "later.state", condition("later", FAILED, "/t: No space left on device"))
         self.named("node later could not open its traces: /t: No space left on device", full)
-        self.broker.put(NODES, "later.state", condition("later", OPEN, serial=1))  # its card comes next
+        self.broker.put(NODES, "later.state", condition("later", OPEN, serial=1))  # state before its entry
         self.named("node later has not opened its traces yet: they are being indexed", full)
         self.broker.put(NODES, "later", empty_card("later", serial=1))
-        for verb, answer in self.answers().items():  # it has none
+        for verb, answer in self.answers().items():  # node without entry
             self.compare(verb, answer, full[verb])
         self.broker.put(NODES, "later.state", condition("later", OPEN, serial=1, problems=["/t/b: is left out\x1b[2J"]))
         self.named("node later: /t/b: is left out?[2J", full)
@@ -127,7 +127,7 @@ class Missing(Asked):
         self.assertEqual([n["node"] for n in json.loads(run.out)], ["before", "client", "db", "later", "web"])
 
     def test_senders_on_nodes_that_are_not_known(self):
-        """What nobody sent who is known is not untraced as long as there are nodes of whom nothing is known."""
+        """A message without a known sender does not count as untraced while there are nodes whose data are unknown."""
         self.start("client")
         run = self.ok("critpath", "--cluster", self.broker.url, "--thread", THREAD, "--format", "json")
         untraced = [u["peer"] for u in json.loads(run.out)["unexplained"] if u["reason"] == "untraced-peer"]
@@ -141,7 +141,7 @@ class Missing(Asked):
         self.assertRegex(run.message, "missing: no answer from web")
 
     def test_nobody_else(self):
-        """Where there is nothing to answer from, the error says who is missing."""
+        """Without any data to answer from, the error names the missing nodes."""
         self.start("client")
         self.cluster.nodes["client"].leave()
         self.broker.put(NODES, "web", empty_card("web"))
@@ -185,7 +185,7 @@ class Copies(Asked):
             yield f"{r['host']}:{r['tid']}", []
 
     def explained(self, far, near, thread):
-        """Above the first thing that is not known (a path is told backwards) all is the same."""
+        """Checks that nothing differs above the first unknown part (paths are told backwards)."""
         away = [u["end"] for u in far["unexplained"] if u["reason"] == "offline-node"]
         top = max(away, default=far["query"]["begin"])
         end = min(far["query"]["end"], near["query"]["end"])
@@ -199,7 +199,7 @@ class Copies(Asked):
         missing = 0
         for thread, answer in near.items():
             run = self.cluster.ask(thread, "--reference", "client")
-            if run.code == 1:  # it is not in the copy
+            if run.code == 1:  # missing in the copy
                 missing += 1
                 self.assertRegex(run.message, "note: db: node db, .* does not answer; node a copy has")
                 continue
@@ -279,7 +279,7 @@ class Traces(Asked):
         return wait_for(f"answers tell: {begin}", told)
 
     def test_one_of_several(self):
-        """What one program says of the traces, the answers of a cluster say, too."""
+        """Remarks of one program about the traces are also in the cluster's answers."""
         broken = os.path.join(scratch(), "broken")
         os.makedirs(broken)
         for name, content in (("metadata", b"\x57\x1d\xd1\x75 no such thing"), ("channel_0", b"\xc1\x1f\xfc\xc1")):
@@ -330,7 +330,7 @@ class Status(Asked):
                 os.path.getsize(os.path.join(d, f)) for d, _, files in os.walk(self.hosts[name]) for f in files
                 if f != "metadata" and "metadata" in files))
             self.assertEqual(node["cpus"], os.cpu_count())
-            self.assertLessEqual(abs(node["clock_ahead_ns"]), node["clock_error_ns"])  # it is the same clock
+            self.assertLessEqual(abs(node["clock_ahead_ns"]), node["clock_error_ns"])  # same clock
             self.assertTrue(os.path.isdir(node["disk"]["path"]))
             self.assertEqual(node["disk"]["bytes"], disk.f_blocks * disk.f_frsize)
         self.cluster.nodes["db"].kill()
@@ -349,7 +349,7 @@ class Status(Asked):
                          ["node", "client", "db", "later", "old", "web"])
 
     def test_failed(self):
-        """What it says of itself, not only what it has put into the registry."""
+        """A failed node is reported with the reason it gives itself, not only its registry entry."""
         own_mounts()
         disk = scratch()
         mount_memory(disk, "64k")

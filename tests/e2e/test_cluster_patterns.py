@@ -37,7 +37,7 @@ def rows(answer):
 
 
 def differences(a, b):
-    """How long each stretch is in which two paths say different things, where both say something."""
+    """Returns the lengths of stretches in which two paths differ, both known."""
     begin, end = max(a[0][2], b[0][2]), min(a[-1][3], b[-1][3])
     cuts = sorted({begin, end} | {t for row in a + b for t in row[2:4] if begin < t < end})
     out, i, k = [0], 0, 0
@@ -113,7 +113,7 @@ class ClusterPatterns(Case):
                         here = self.asked(cluster, thread, begin, end, *reference)
                         for what in ("query", "segments", "links", "totals", "unexplained"):
                             self.assertEqual(asked.answer[what], here[what])
-                        if pattern[0] == "scp":  # no piece of the path lies on other machines
+                        if pattern[0] == "scp":  # pattern whose path stays on one machine
                             far = cluster.threads[cluster.threads.index(thread) | 1].host.name
                             self.assertEqual(sorted(asked.cost["nodes"]), ["main", far])
 

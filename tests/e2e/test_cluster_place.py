@@ -121,7 +121,7 @@ class Moves(ThreeTier):
         c.nodes["web"].kill()
         self.assertEqual(bare(self.answer(c)), bare(want), "nothing is missing without the old node")
 
-        # On to a third one: what came by a move is put aside behind it, and never removed.
+        # Second move, to a third node: data received by a move are put aside after it, and never removed.
         said = self.place(c, "--move", "web=db", code=3)
         self.assertEqual([m["result"] for m in said["moves"]], ["moved"])
         self.assertEqual(arrived(self.directory["client"]), ([], []))
@@ -203,7 +203,7 @@ def seconds(ns):
 
 
 def babeltrace2(trace, begin, end, *options):
-    """What it says of what was recorded then: as text, if nothing else is asked for."""
+    """Returns babeltrace2's output of the recording for that time, as text by default."""
     return subprocess.run(["babeltrace2", "convert", trace, "--begin", seconds(begin), "--end", seconds(end),
                            *(options or ["--clock-seconds", "--no-delta"])], check=True, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL).stdout.decode()
@@ -214,7 +214,7 @@ class Snips(ThreeTier):
         return self.place(c, "--move", move, "--begin", begin, "--end", end, **how)
 
     def limits(self, directory):
-        """By the clock of the host."""
+        """Returns the limits by the host's clock."""
         with open(os.path.join(directory, arrived(directory)[0][0], ".moved"), encoding="utf-8") as f:
             words = f.read().split()
         self.assertEqual(words[0], "weft-snip")
@@ -251,13 +251,13 @@ class Snips(ThreeTier):
         self.assertEqual(run.code, 3)
         for u in json.loads(run.out)["unexplained"]:
             self.assertEqual((u["reason"], u["peer"].split(" ")[0]), ("offline-node", "web"))
-        for verb in ("threads", "flows"):  # which would count less than there was
+        for verb in ("threads", "flows"):  # verbs that would count less than before
             run = weft(verb, "--cluster", c.broker.url, "--timeout", f"{2 * SLOWDOWN}s", "--format", "json")
             self.assertEqual(run.code, 3, run.message)
 
         c.nodes["web"].start()
         wait_for("it is back", lambda: bare(json.loads(c.ask(self.thread).out or b"{}") or want) == bare(want))
-        # All of the trace takes the place of the snip, and no snip that of all.
+        # Whole traces replace excerpts, never the other way.
         self.place(c, "--move", "web=client")
         self.same_files(self.hosts["web"], os.path.join(self.directory["client"],
                                                         arrived(self.directory["client"])[0][0]))
@@ -293,7 +293,7 @@ class Snips(ThreeTier):
                          {("offline-node", "web")})
 
     def test_packets_are_what_is_cut(self):
-        """What babeltrace2 reads of that time is in the snip, and little besides; losses, too."""
+        """An excerpt has all that babeltrace2 reads of that time, and little more; losses, too."""
         need("babeltrace2")
         solo = os.path.join(scenario("lost-events"), "solo")
         c = self.start({"solo": solo}, ["taker"])
@@ -305,7 +305,8 @@ class Snips(ThreeTier):
             self.cut(c, f"{host}=taker", *interval)
             came = os.path.join(self.directory["taker"], arrived(self.directory["taker"])[0][0])
             told = [re.sub('"[^"]*"', '""', babeltrace2(d, *interval)) for d in (came, solo)]
-            self.assertEqual(*told)  # but strings: in place of an empty one it shows that of an earlier event
+            self.assertEqual(*told)  # strings are excepted: babeltrace2 shows that of an earlier event in place of an
+                                     # empty one
             sizes = [sum(os.path.getsize(p) for n, p in files_of(d).items() if "/ch_" in "/" + n) for d in (solo, came)]
             self.assertLess(sizes[1], sizes[0] * 0.4)
         run = weft("place", "--cluster", c.broker.url, "--move", f"{host}=taker", "--begin", last + 10**9)
@@ -342,7 +343,7 @@ class ByItself(ThreeTier):
         first.kill()
         second, second_says = self.auto(c)
         wait_for("the other waits for its seat", lambda: f"process {first.pid} of" in second_says())
-        c.broker.restart()  # which forgets who sits there
+        c.broker.restart()  # restart that loses the leases
         after = wait_for("all is moved", lambda: next(
             (p for p in [self.place_quietly(c)] if p and not p["moves"] and p["between"] < plan["between"]), None))
         self.assertEqual(after["between"], plan["between_after"])

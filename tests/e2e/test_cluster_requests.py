@@ -42,7 +42,7 @@ class Sets(Asked):
             told = json.loads(self.same(requests, "--format", "json").text)
             self.assertGreater(told["requests"], 0)
             self.assertEqual(sum(t["duration"] for t in told["totals"]), told["duration"])
-        # They go on to the other machine.
+        # Requests whose paths continue on the other machine.
         told = json.loads(self.same("host=web", "--format", "json").text)
         self.assertLessEqual({"web", "db"}, {t["host"] for t in told["totals"]})
 
@@ -87,7 +87,8 @@ class Away(Asked):
     recording = "three-tier"
 
     def test_a_node_is_killed(self):
-        """What it served is missing, and of others' paths its part; both is said, and all is back with it."""
+        """Requests served by a killed node are missing, and its part of others' paths; both are reported, and return
+        with it."""
         before = self.far("host=web", "--format", "json")
         self.cluster.nodes["db"].kill()
         run = self.far("all", "--format", "json", "--timeout", "20s")

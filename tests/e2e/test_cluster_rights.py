@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the users of a broker may do in a cluster: deploy/nats/make-rights gives an administrator, an asker and nodes
-their rights; with these all works, and nobody speaks or writes for another. With one token for all, who answers first
-for another is not believed."""
+"""Rights of a broker's users in a cluster: deploy/nats/make-rights gives an administrator, a client and nodes their
+rights. All functions work with them, and no user can speak or write for another. With one token for all, a first
+answer in another's name is not believed."""
 import contextlib
 import json
 import os
@@ -47,7 +47,7 @@ class Rights(Broker):
             yield f
 
     def refused(self, user, line):
-        """What the broker says to it; "": nothing is wrong."""
+        """Returns the broker's error for it; "": none."""
         with self.connect(user) as f:
             f.write(line.encode() + b"\r\nPING\r\n")
             f.flush()
@@ -88,7 +88,7 @@ class WithRights(Compared):
         self.liars()
 
     def liars(self):
-        """Nobody writes for another, answers for another or hears what another is asked."""
+        """Checks that no user writes for another, answers for another or receives another's queries."""
         self.assertEqual(self.broker.refused("db", "PUB $KV.weft_weft_servers.db 0\r\n"), "")
         for user, line in (("asker", "PUB $KV.weft_weft_keys.web 0\r\n"),
                            ("asker", "PUB $KV.weft_weft_nodes.web 0\r\n"),
@@ -117,7 +117,7 @@ class WithRights(Compared):
 
 
 class OneToken(Compared):
-    """All have the same rights: in the name of a node another process answers at once."""
+    """With equal rights of all, another process answers at once in the name of a node."""
 
     def test_who_answers_first(self):
         recording = scenario("three-tier")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Several sessions that a machine recorded in one boot, as each job of a batch system makes one: on whatever nodes they
-lie, each is there once."""
+"""Sessions of one machine in one boot, as each job of a batch system makes one: on whatever nodes they are, each is
+present once."""
 import json
 import os
 import random
@@ -30,7 +30,7 @@ class Sessions(Compared, Placed):
         self.jobs = [self.job(number) for number in range(2)]
 
     def job(self, number, boot=0):
-        """Its world; the traces lie in TOP/job-NUMBER/HOST."""
+        """Makes a job's world; the traces are in TOP/job-NUMBER/HOST."""
         world = test_worlds.make(random.Random(self.seeds[number]), boot=boot, session=number,
                                  begin=1000 + number * LENGTH_NS)
         for host in world.hosts:
@@ -44,7 +44,7 @@ class Sessions(Compared, Placed):
         return weft(verb, "--cluster", cluster.broker.url, *options)
 
     def compare(self, cluster):
-        """What the cluster says is what one program says that has both."""
+        """Checks that the cluster's answers equal those of one program with both."""
         for options in (("threads", "--all"), ("threads", "--sort", "network"), ("sync",), ("flows",)):
             near, far = (run(*options, "--format", "json") for run in (
                 self.near, lambda verb, *more: self.far(cluster, verb, *more)))
@@ -122,7 +122,8 @@ class Sessions(Compared, Placed):
         self.assertEqual(found, sorted(t.tid for world in self.jobs for h in world.hosts for t in h.threads))
 
     def rename(self, node):
-        """What came while keys were of a boot, whatever the session, is known by the session's once it is opened."""
+        """Traces received while keys were of a boot, whatever the session, are known by the session's key once
+        opened."""
         directory = self.directory[node.name]
         notes = {os.path.join(directory, name, ".moved"): name for name in sorted(os.listdir(directory))
                  if not name.startswith(".")}

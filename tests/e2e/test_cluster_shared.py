@@ -35,7 +35,7 @@ def wire_string(text):
 
 
 class Entry:
-    """What the table has of a trace: version, path, state, flags, a number, node, text, …"""
+    """Table entry of a trace: version, path, state, flags, a number, node, text, …"""
     WAITING, BUILT, CURRENT, PARTLY, FAILED = range(5)
 
     def __init__(self, data):
@@ -75,7 +75,7 @@ class Shared(Compared):
         return weft("index", "--cluster", self.broker.url, "--share", self.top, "--format", "json", *paths, **how)
 
     def begin(self, *paths):
-        """The same, not waited for."""
+        """Starts it without waiting."""
         process = subprocess.Popen([BIN, "index", "--cluster", self.broker.url, "--share", self.top, "--format", "json",
                                     *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(process.stdout.close)
@@ -246,7 +246,7 @@ class Gone(Shared):
         self.assertEqual(self.explained(self.cluster.ask(THREAD)), bare(self.full))
 
     def test_leaves_and_comes_back(self):
-        """In order: nothing is ever missing."""
+        """Node that leaves in order and returns: nothing is ever missing."""
         end = self.ask_all_the_while({0})
         self.assertEqual(self.cluster.nodes[self.owner].leave(), 0)
         self.shared_out(3)
@@ -280,7 +280,7 @@ class Gone(Shared):
 
 
 class Work(Shared):
-    """While work goes on, or waits."""
+    """Changes while work is in progress, or waiting."""
     NODES = "a"
 
     def setUp(self):
@@ -301,7 +301,7 @@ class Work(Shared):
         self.assertEqual(weft("verify", self.top).code, 0)
 
     def test_worker_leaves(self):
-        """What it has begun is another's at once."""
+        """Work begun by a node that leaves is taken over at once."""
         process = self.begin_large()
         self.add("b")
         self.up("ab")
@@ -313,7 +313,7 @@ class Work(Shared):
         return any(e.state == Entry.WAITING for e in self.entries().values())
 
     def test_broker_restarted(self):
-        """Between the entry and the item, or while it is worked on."""
+        """Restart of the broker between the entry and the item, or during work."""
         for keep, begun in ((True, self.waits), (True, self.taken), (False, self.taken)):
             wait_for("nothing is taken", lambda: not self.taken())
             process = self.begin("--force")
@@ -414,7 +414,7 @@ class Hostile(Shared):
             self.assertIsNone(node.process.poll(), node.errors)
 
     def test_what_cannot_be_indexed(self):
-        """It is told, and stops nothing else."""
+        """A trace that cannot be indexed is reported, and stops nothing else."""
         for i in range(5):
             self.small(f"good{i}", f"good{i}")
         self.small("bad", "bad")
@@ -434,7 +434,7 @@ class Hostile(Shared):
         self.shared_out(len(shared))
 
     def test_a_node_without_the_storage(self):
-        """Its directory is empty, as when it was not mounted: the other one does the work."""
+        """With an empty directory, as when it was not mounted, the other node does the work."""
         self.cluster.add("z", share=scratch(), store=None)
         self.up("abz")
         for i in range(30):

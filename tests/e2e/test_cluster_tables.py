@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the nodes share through the broker's tables: clocks survive the loss of the host that relates the others, and
-whatever is damaged or purged there is put back by whom it belongs to."""
+"""Data that the nodes share through the broker's tables: clocks survive the loss of the host that relates the others,
+and damaged or purged entries are restored by their owners."""
 import json
 
 from cluster_of import Cluster, wait_for
@@ -86,7 +86,7 @@ class Clocks(Three):
 
 
 class Damaged(Three):
-    """Nobody who asks has to wait for more than some seconds."""
+    """No query waits for more than some seconds."""
 
     def put(self, table, key, data):
         with self.cluster.broker.connect() as f:
@@ -96,7 +96,7 @@ class Damaged(Three):
                 pass
 
     def purge(self, table):
-        """Behind everybody's back: no message says so."""
+        """Purges a table without any message about it."""
         answer = self.cluster.broker.ask(f"$JS.API.STREAM.PURGE.KV_{table}")
         self.assertTrue(answer.get("success"), answer)
         self.assertEqual(self.cluster.broker.table(table), {})

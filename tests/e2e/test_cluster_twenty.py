@@ -14,12 +14,12 @@ NODES = 20
 DICE = new_dice(44)
 QUESTIONS = max(2, 6 // SLOWDOWN)
 QUIET_MS, IDLE_MS = 2, 10 * SLOWDOWN
-# Nothing but its own traces is where the traces of all lie.
+# Hides other traces: a node sees only its own where the traces of all are.
 OWN_TRACES_ONLY = 'mount --bind "$2" "$3" && mount -t tmpfs none "$1" && shift 3 && exec "$@"'
 
 
 def cpu_ms(pid):
-    """Of all its threads that run; to the nanosecond, which /proc/PID/stat has not."""
+    """Returns the CPU time of all its running threads; to the nanosecond, unlike /proc/PID/stat."""
     total = 0
     for task in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as f:
@@ -118,10 +118,10 @@ class Twenty(EachRecording, Compared):
             self.few_windows_in_vain(answers)
             self.doCleanups()
 
-    # ---- who has nothing of the path
+    # ---- nodes without a part of the path
 
     def quiet(self, cluster):
-        """Once nobody does anything any more: what each has used so far."""
+        """Waits until all are idle; returns the time each has used so far."""
         used = {}
 
         def rests():

@@ -87,7 +87,7 @@ class Views(Case):
         return machines_of(server.model(f"{outputs}/timeGraph/{PATH}/tree", dict(parameters, thread=THREAD)))
 
     def newcomer(self, name):
-        """Another server with the client's traces, which knows nothing yet, and its outputs."""
+        """Starts another server with the client's traces, without knowledge yet; returns it with its outputs."""
         server = Server(os.path.join(self.traces, "client"), "--cluster", self.broker.url, "--node", name)
         self.addCleanup(server.stop)
         outputs = f"/experiments/{server.first()['UUID']}/outputs"
@@ -95,7 +95,7 @@ class Views(Case):
         return server, outputs
 
     def test_fills_in(self):
-        """While one machine lets it wait, what the others have told is there."""
+        """While one machine delays its answer, the others' parts are present."""
         server, outputs = self.newcomer("curious")
         asked = f"{outputs}/timeGraph/{PATH}"
         self.cluster.nodes["db"].freeze()
@@ -117,7 +117,7 @@ class Views(Case):
         told = [(s["begin"], s["end"], s["state"].upper().replace("-", "_")) for s in told]
         self.assertGreater(len(set(shown) & set(told)), 0)
         self.assertIn("PENDING", {state for _, _, state in shown})
-        for begin, end, state in shown:  # at which instant exactly the path leaves the row may not be known yet
+        for begin, end, state in shown:  # exact instant at which the path leaves the row may be unknown yet
             if state != "PENDING":
                 self.assertTrue(any(b < end and begin < e and state == s for b, e, s in told), (begin, end, state))
         self.cluster.nodes["db"].thaw()
@@ -145,7 +145,7 @@ class Views(Case):
 
 class NoBroker(Case):
     def test_own_path_remains(self):
-        """Without a broker the server shows what its own traces tell, and says why that is not all."""
+        """Without a broker the server shows the path of its own traces, and the reason for missing parts."""
         traces = scenario("three-tier")
         broker = Broker()
         self.addCleanup(broker.kill)

@@ -36,7 +36,7 @@ def flat(request):
 
 
 def sound(spans):
-    """In an order of their own, without what says nothing."""
+    """Returns the spans in a fixed order, without empty members."""
     return sorted(([r, s, {k: v for k, v in span.items() if v not in ({}, [])}] for r, s, span in spans),
                   key=lambda x: (x[2]["traceId"], x[2]["spanId"], json.dumps(x)))
 
@@ -67,7 +67,7 @@ def rich():
 
 
 class Back(Case):
-    """What was sent is what is answered."""
+    """Answers equal what was sent."""
 
     @classmethod
     def setUpClass(cls):
@@ -232,7 +232,7 @@ class Back(Case):
         self.assertTrue(before - 1 < got["startTime"] / 1e6 < time.time() + 1)
 
     def test_scripts_of_pfeil(self):
-        """By Jaeger's Thrift."""
+        """Jaeger's Thrift format."""
         program = os.path.join(scratch(), "pfeil")
         os.symlink(SPAN, program)
         env = environment(JAEGER_ENDPOINT=self.c.jaeger + "/api/traces?format=jaeger.thrift", JAEGER_SERVICE_NAME="p")
@@ -319,7 +319,7 @@ class Hostile(Case):
         for bad in (b"\xff", good[:-1], b"\x0a\x05abc"):
             answer = self.c.send(bad, PROTOBUF)
             self.assertEqual((answer.status, answer.headers["Content-Type"]), (400, PROTOBUF))
-            self.assertEqual(answer.body[:1], b"\x12")  # of google.rpc.Status: the message
+            self.assertEqual(answer.body[:1], b"\x12")  # message of google.rpc.Status
         self.assertEqual(self.status(b"no gzip", **{"Content-Encoding": "gzip"}), 400)
         self.assertEqual(self.status(gzip.compress(empty)[:-9], **{"Content-Encoding": "gzip"}), 400)
 
@@ -349,7 +349,7 @@ class Hostile(Case):
         self.assertEqual((answer.status, answer.body[0], answer.body[2:4]), (200, 0x0a, b"\x08\x01"))
 
     def test_gzip_members(self):
-        """All members of a body are read (RFC 1952, 2.2), and what is none is no sound gzip."""
+        """All members of a body are read (RFC 1952, 2.2); invalid members make the gzip invalid."""
         def packed(number):
             return gzip.compress(made.request(made.of([made.made("d4" * 16, number)])))
         self.assertEqual(self.status(packed(1) + packed(2), PROTOBUF, **{"Content-Encoding": "gzip"}), 200)
@@ -449,7 +449,7 @@ class Hostile(Case):
         self.assertIn("unknown_service", self.c.data("/api/services"))
 
     def test_texts(self):
-        """What is not UTF-8, in either encoding."""
+        """Invalid UTF-8, in either encoding."""
         s = made.made("7" * 32, 1, "MARK", attributes=[made.text("MARK", "MARK")])
         raw = made.request(made.of([s])).replace(b"MARK", b"a\xff\x80b")
         self.assertEqual(self.status(raw, PROTOBUF), 200)
@@ -533,7 +533,7 @@ class Hostile(Case):
 
 
 class Kept(Case):
-    """What was acknowledged stays."""
+    """Acknowledged spans are kept."""
 
     def test_killed(self):
         """Senders in parallel, kill -9 in between: what was acknowledged is there once, whole."""
@@ -580,7 +580,7 @@ class Kept(Case):
     def test_log_lost(self):
         """A log that begins anew is read from its begin, however far the one before it was."""
         store = scratch()
-        for _ in range(3):  # its number grows with each start
+        for _ in range(3):  # log number, which grows with each start
             with Collect(store=store) as c:
                 c.send(made.of([made.made(TRACE, 1)]))
                 self.assertEqual(len(c.spans(TRACE)), 1)
@@ -646,7 +646,7 @@ class Kept(Case):
 
 
 class Directory(Case):
-    """What only a store in a directory does."""
+    """Functions only of a store in a directory."""
 
     def many_names(self, n):
         """A collector that makes a store of so many operations' spans a quarter as large."""
@@ -660,7 +660,7 @@ class Directory(Case):
         return Collect("--keep-size", str(most), store=store), most
 
     def test_retention_of_many_names(self):
-        """What it costs is as much as goes, and spans that come meanwhile are there at once."""
+        """Retention costs as much as is deleted, and spans received meanwhile are present at once."""
         took = []
         for n in (8000, 32000):
             c, most = self.many_names(n)
@@ -668,19 +668,19 @@ class Directory(Case):
                 c.send(made.of([made.made(TRACE, 1)]))
                 self.assertEqual(c.get("/api/traces/" + TRACE).status, 200)
                 self.assertTrue(c.until(lambda: c.used() <= most), (c.used(), most))
-                self.assertGreater(c.used(), most // 2)  # no more goes than must
+                self.assertGreater(c.used(), most // 2)  # limit of deletion
                 self.assertGreater(len(c.data("/api/services/shop/operations")), n // 8)
                 took.append(c.processor_s())
                 self.assertEqual(c.stop(), 0)
         self.assertLess(took[1], 8 * took[0] + 0.2, took)
 
     def test_several_traces_while_one_waits(self):
-        """Those that are there are told, and which one is not; one that is asked for alone may come soon."""
+        """Several traces: existing ones are answered, missing ones named; a single missing one may come soon."""
         with Collect("--keep", "none") as c:
             c.send(made.of([made.made("1" * 32, 1)]))
             self.assertEqual(len(c.spans("1" * 32)), 1)
             with contextlib.closing(sqlite3.connect(c.store + "/spans.db", isolation_level=None)) as db:
-                db.execute("BEGIN IMMEDIATE")  # nobody else may write
+                db.execute("BEGIN IMMEDIATE")  # lock against other writers
                 c.send(made.of([made.made("2" * 32, 1)]))
                 answer = c.get("/api/traces", traceID=["2" * 32, "1" * 32])
                 self.assertEqual(answer.status, 200, answer.body)
@@ -694,7 +694,7 @@ class Directory(Case):
             self.assertEqual([(x["code"], x.get("traceID")) for x in answer["errors"]], [(404, "3" * 32)])
 
     def test_pages_that_cannot_be_given_back(self):
-        """Of a database that somebody restored from a dump: it has no pointer map. That is not tried for ever."""
+        """A database restored from a dump has no pointer map: weft does not try for ever to give back its pages."""
         store = scratch()
         with Collect("--keep", "none", store=store) as c:
             for k in range(20):
@@ -710,7 +710,8 @@ class Directory(Case):
             c.send(made.of([made.made(TRACE, 1, "kept")]))
             before = c.processor_s()
             time.sleep(3)
-            self.assertLess(c.processor_s() - before, 0.3 * SLOWDOWN)  # it takes all there is, or at least a third
+            self.assertLess(c.processor_s() - before, 0.3 * SLOWDOWN)  # limit: it takes all there is, or at least a
+                                                                       # third
             self.assertEqual(c.stop(), 0)
 
     def test_store_of_schema_1(self):
@@ -718,7 +719,7 @@ class Directory(Case):
         with Collect(store=store) as c:
             c.send(made.of([made.made(TRACE, i, f"op {i}") for i in range(1, 9)]))
             self.assertEqual(c.stop(), 0)
-        with contextlib.closing(sqlite3.connect(store + "/spans.db")) as db:  # as it was
+        with contextlib.closing(sqlite3.connect(store + "/spans.db")) as db:  # former state
             for table in "texts", "origins", "operations":
                 db.execute(f"DROP INDEX {table}_by_last")
                 db.execute(f"ALTER TABLE {table} DROP COLUMN last")

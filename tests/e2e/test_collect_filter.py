@@ -101,7 +101,7 @@ class Filters(Case):
                 (op("gt", attr("size"), scalar("99")), lambda n: 0 < n < 4),   # a text that is a number
                 (op("exists", attr("rare")), lambda n: n > 7),
                 (op("not", op("exists", attr("rare"))), lambda n: n < 8),
-                (op("ne", attr("rare"), scalar("there")), lambda n: n > 7),    # which have it
+                (op("ne", attr("rare"), scalar("there")), lambda n: n > 7),    # spans with the attribute
                 (op("ne", attr("user"), scalar("u0")), lambda n: n % 3),
                 (op("in", attr("user"), values("u0", "u2")), lambda n: n % 3 != 1),
                 (op("not_in", attr("user"), values("u0", "u2")), lambda n: n % 3 == 1),
@@ -144,7 +144,7 @@ class Filters(Case):
                 self.assertEqual(self.found(asked), [n for n in range(12) if holds(n)])
 
     def test_what_is_refused(self):
-        """Never ignored: that would answer with more than was asked for."""
+        """Conditions that are refused, never ignored: ignoring them would answer with more than was requested."""
         deep = op("exists", attr("user"))
         for _ in range(40):
             deep = op("not", deep)

@@ -31,7 +31,7 @@ def until(what, tries=300):
 
 
 def place():
-    """Where a collector comes and goes: the option, and what others call it."""
+    """Sets up a collector that comes and goes: returns the option, and its address for others."""
     address = f"127.0.0.1:{free_port('127.0.0.1')}"
     return ["--otlp-http", address], "http://" + address
 
@@ -57,10 +57,10 @@ class Forward(Case):
                              first.get("/api/v3/traces/" + trace(7)).json())
 
     def test_killed_and_restarted(self):
-        """The other one away, killed, back; this one killed and back: all is there once, as it is here."""
+        """The peer is away, killed, back; this collector killed and back: every span arrives once."""
         store, far, (port, url) = scratch(), scratch(), place()
         first = Collect("--forward", url, store=store)
-        self.assertEqual(first.send(spans(1, 50)).status, 200)  # nobody is there
+        self.assertEqual(first.send(spans(1, 50)).status, 200)  # peer still away
         last = Collect(*port, store=far)
         self.check_there(last, range(1, 51))
         self.assertEqual(first.send(spans(100, 50)).status, 200)
@@ -74,7 +74,7 @@ class Forward(Case):
         self.assertEqual((first.stop(), last.stop()), (0, 0))
 
     def test_large(self):
-        """More than one request may have, from one and from many."""
+        """More spans than fit into one request, from one and from many."""
         with Collect() as last, Collect("--forward", last.otlp + "/v1/traces") as first:
             self.assertEqual(first.send(spans(1, 300, attributes=[made.text("k", "v" * 60000)])).status, 200)
             for n in range(1000, 1100):
@@ -82,7 +82,7 @@ class Forward(Case):
             self.check_there(last, [*range(1, 301), *range(1000, 1100)])
 
     def test_peers(self):
-        """One that hangs, one that refuses, one that is busy: here all goes on."""
+        """A peer that hangs, one that refuses, one that is busy: this collector goes on."""
         answers = []
 
         def answer(body):
@@ -92,11 +92,11 @@ class Forward(Case):
         with Collector(answer) as peer, Collect("--forward", peer.url) as c:
             self.assertEqual(c.send(spans(1, 10)).status, 200)
             self.assertTrue(until(lambda: len(answers) == 3))
-            self.assertGreaterEqual(answers[1] - answers[0], 1.9)  # as Retry-After says
+            self.assertGreaterEqual(answers[1] - answers[0], 1.9)  # pause given by Retry-After
             self.assertEqual(c.send(spans(20, 1)).status, 200)
             self.assertTrue(until(lambda: len(answers) == 4))
             time.sleep(1)
-            self.assertEqual(len(answers), 4)  # what was refused with 400 does not come again
+            self.assertEqual(len(answers), 4)  # refused with 400: not repeated
             path, headers, _ = peer.requests[0]
             self.assertEqual((path, headers["Content-Type"]), ("/v1/traces", "application/x-protobuf"))
             self.assertEqual(c.stop(), 0)
@@ -110,9 +110,9 @@ class Forward(Case):
             self.assertLess(time.monotonic() - begin, 20 * SLOWDOWN)
 
     def test_spool(self):
-        """Beyond what may wait, the oldest goes, and that is said; the rest is forwarded."""
+        """Above the limit of waiting spans, the oldest are dropped with a message; the rest is forwarded."""
         store, far, (port, url) = scratch(), scratch(), place()
-        for n in (1, 2, 3):  # each start begins a file of the log
+        for n in (1, 2, 3):  # starts; each begins a file of the log
             with Collect("--forward", url, "--forward-spool", "1M", store=store) as c:
                 attributes = [made.text("k", os.urandom(200000).hex())]
                 self.assertEqual(c.send(spans(n, 1, attributes=attributes)).status, 200)
@@ -125,7 +125,7 @@ class Forward(Case):
             self.assertEqual([len(last.spans(trace(n))) for n in (1, 2, 3)], [0, 1, 1])
 
     def test_token_and_certificate(self):
-        """What comes by https arrives, with the token; without either nothing is lost, and it is said why."""
+        """Spans arrive by https, with the token; without either nothing is lost, and the reason is reported."""
         openssl, at = need("openssl"), scratch()
         key, cert, token = (os.path.join(at, x) for x in ("key.pem", "cert.pem", "token"))
         subprocess.run([openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days",
@@ -144,7 +144,7 @@ class Forward(Case):
                 self.assertTrue(until(lambda: weft("spans", "table", "--store", last.store).text.count("\n") == 3))
 
     def test_to_itself(self):
-        """By any name that this machine has, at any of its doors."""
+        """Forwarding to itself is refused, by any name of this machine, at any of its doors."""
         port, free = free_port("127.0.0.1"), free_port("127.0.0.1")
         for listen, url in ((f"127.0.0.1:{port}", f"http://127.0.0.1:{port}"),
                             (f"127.0.0.1:{port}", f"http://localhost:{port}/v1/traces"),

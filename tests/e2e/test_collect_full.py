@@ -26,7 +26,7 @@ class Full(Case):
         self.acknowledged = []
 
     def send(self, c):
-        """Whether a trace more was taken."""
+        """Returns whether one more trace was accepted."""
         trace = f"{len(self.acknowledged) + 1:032x}"
         answer = c.send(made.of([made.made(trace, n + 1, attributes=[made.text("text", "y" * 200)])
                                  for n in range(SPANS)]))
@@ -56,7 +56,7 @@ class Full(Case):
             self.assertTrue(c.until(lambda: self.all_there(c)))
 
     def test_killed_while_it_is_full(self):
-        """What was acknowledged is in the log, if not in the database."""
+        """Acknowledged spans are in the log, if not in the database."""
         store = os.path.join(self.disk, "store")
         with Collect("--keep", "none", store=store) as c:
             self.fill(c)

@@ -66,7 +66,7 @@ class Answer:
 
 
 def calls(url, *asked):
-    """Each (path, headers, body) or (path, headers, body, pieces), all at once on one connection."""
+    """Sends calls (path, headers, body) or (path, headers, body, pieces), all at once on one connection."""
     asked = [{"path": a[0], "headers": a[1], "body": base64.b64encode(a[2]).decode(), "parts": (*a, 1)[3]}
              for a in asked]
     done = subprocess.run([need("node"), os.path.join(HERE, "grpc_client.mjs"), url], input=json.dumps(asked).encode(),
@@ -102,13 +102,13 @@ class Calls(Case):
         self.assertEqual((answer.status, self.names(2)), (OK, ["span 2"]))
 
     def test_in_pieces(self):
-        """Also of the five bytes before the message."""
+        """Messages in pieces, also with the five bytes before the message split."""
         body = request(span(3, attributes=[made.text("long", "x" * 200)]))
         answer = export(self.c.grpc, body, parts=len(body) + 5)
         self.assertEqual((answer.status, self.names(3)), (OK, ["span 3"]))
 
     def test_many_at_once(self):
-        """More than a connection may have streams, on each of several connections."""
+        """More calls than a connection may have streams, on each of several connections."""
         def send(first):
             numbers = range(first, first + 300)
             for answer in calls(self.c.grpc, *((EXPORT, {}, message(request(span(n)))) for n in numbers)):
@@ -186,12 +186,12 @@ class Doors(Case):
             self.assertEqual(export(c.grpc, body).status, OK)
             self.assertEqual(export(c.grpc, large).status, OK)
             with socket.create_connection(("127.0.0.1", int(c.grpc.rsplit(":", 1)[1])), 10 * SLOWDOWN) as s:
-                s.sendall(PREFACE + frame(SETTINGS, 0, 0))  # in the clear
+                s.sendall(PREFACE + frame(SETTINGS, 0, 0))  # connection without TLS
                 self.assertEqual([x for x in iter(lambda: quietly(s), b"") if HEAD in x], [])
             self.assertEqual(export(c.grpc, body).status, OK)
 
     def test_full_disk(self):
-        """Nothing can be written: later it may go, and when is said in both ways."""
+        """Full disk: the error says, in both ways, when to retry."""
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
@@ -210,7 +210,7 @@ class Doors(Case):
             self.assertEqual([s["name"] for _, _, s in c.spans(trace(2))], ["span 2"])
 
     def test_killed(self):
-        """What was acknowledged is there after kill -9."""
+        """Acknowledged spans survive kill -9."""
         store, acknowledged = scratch(), []
         with Collect(store=store) as c:
             for n in range(1, 4):
@@ -225,7 +225,7 @@ class Doors(Case):
 
 
 def quietly(s):
-    """What comes; nothing once it is over."""
+    """Reads from the connection; nothing once it is over."""
     try:
         return s.recv(65536)
     except ConnectionError:
@@ -256,7 +256,7 @@ class Hostile(Case):
         return s
 
     def frames(self, s):
-        """What comes until it is over, as (kind, flags, stream, body)."""
+        """Reads until the end; returns (kind, flags, stream, body)."""
         came = b""
         while piece := quietly(s):
             came += piece
@@ -265,7 +265,7 @@ class Hostile(Case):
                 came = came[9 + n:]
 
     def closed(self, *frames, **more):
-        """It ends the connection (else reading takes too long); the error that it says, if that still comes."""
+        """Checks that it ends the connection (else reading takes too long); and its error, if that still arrives."""
         with self.connect(*frames, **more) as s:
             return [int.from_bytes(body[4:8]) for kind, _, _, body in self.frames(s) if kind == GOAWAY][-1:]
 
@@ -281,7 +281,7 @@ class Hostile(Case):
 
     def test_header_floods(self):
         name = plain_headers(("x" * 100, "y" * 100))
-        # More than is taken of one head: that stream is reset, and nothing is done.
+        # Header block above the limit: the stream is reset, without effect.
         with self.connect(frame(HEADERS, 5, 1, HEAD + name * 75), frame(PING, 0, 0, b"12345678")) as s:
             came = set()
             for kind, _, stream, _ in self.frames(s):
@@ -290,7 +290,7 @@ class Hostile(Case):
                     break
             self.assertNotIn((HEADERS, 1), came)
             self.assertLessEqual({(PING, 0), (RST, 1)}, came)
-        # Without an end.
+        # Endless header block.
         self.closed(frame(HEADERS, 1, 1, HEAD), *(frame(CONTINUATION, 0, 1, name * 70),) * 200)
         self.closed(frame(HEADERS, 1, 1, HEAD), *(frame(CONTINUATION, 0, 1),) * 2000)
 
@@ -302,7 +302,8 @@ class Hostile(Case):
         self.closed(b"".join(pairs))
 
     def test_many_streams(self):
-        """More calls at once than may be: those beyond are refused, and the others answered when they go on."""
+        """More simultaneous calls than the limit: the excess is refused, and the others are answered when they go
+        on."""
         heads = [frame(HEADERS, 4, 2 * i + 1, HEAD) for i in range(150)]
         body = message(request(span(10)))
         refused, answered = set(), set()

@@ -37,7 +37,8 @@ class Back(test_collect.Back):
 
 
     def test_all_conditions(self):
-        """Of a trace too long to come at once: service, operation, time and duration, each of which leaves some out."""
+        """Search in a trace too long to be received at once: service, operation, time and duration, each of which
+        excludes some."""
         begin = 1_700_000_000 * 10**9
         for service in ("a", "b"):
             self.c.send(made.of([made.made("cd" * 16, (service == "b") * 1000 + n, f"op {n % 2}", begin + n * 1000,
@@ -58,7 +59,7 @@ class Back(test_collect.Back):
 
 class Hostile(test_collect.Hostile):
     def test_spans_of_all_times(self):
-        """They make no tables without end."""
+        """Spans of all times do not make an unlimited number of tables."""
         spans = [made.made(f"{n + 1:032x}", 1, begin=n * DAY) for n in range(1000)]
         self.c.send(made.of(spans, service="ever"))
         self.assertTrue(self.c.until(lambda: len(self.c.spans(f"{1000:032x}")) == 1))
@@ -78,7 +79,7 @@ class Kept(test_collect.Kept):
 
 
 def make_older(c):
-    """Its store as it was in schema 1."""
+    """Makes its store as it was in schema 1."""
     c.ask("DROP TABLE calls, uncounted, groups, terms, unnumbered; ALTER TABLE days DROP COLUMN counts; ALTER TABLE "
           "spans DROP COLUMN number; UPDATE about SET value = 1 WHERE key = 'schema'; DELETE FROM about WHERE key LIKE "
           "'next %'")
@@ -88,10 +89,10 @@ def make_older(c):
 
 
 class Search(test_collect_search.Search):
-    MANY = 400  # each trace that is found is a question to the server
+    MANY = 400  # number of traces; each one found is a query to the server
 
     def test_terms_are_written(self):
-        """Of all groups but the last, which is not whole."""
+        """Terms of all groups but the last, which is incomplete."""
         self.assertTrue(self.c.until(lambda: self.c.ask("SELECT count(*), count(DISTINCT grp) FROM groups JOIN terms "
                                                         "ON grp = number")[0][1] == "3"))
 
@@ -156,7 +157,7 @@ class Dependencies(test_collect_search.Dependencies):
         return int(c.ask("SELECT count(*) FROM uncounted")[0][0])
 
     def test_parts_of_days_go(self):
-        """Those that came long ago, of days that stay."""
+        """Parts of days: spans received long ago, of days that stay."""
         dice = new_dice(28)
         spans = self.random_spans(dice, 2000)
         with self.collect("--keep", "1d") as c:
@@ -192,7 +193,7 @@ class Dependencies(test_collect_search.Dependencies):
             self.assertEqual(int(used["spans_202311" + day]) >= 100, searched, used)
 
     def test_calls_that_count_nothing(self):
-        """They leave no rows: an open span that ends with another begin."""
+        """Uncounted calls leave no rows: an open span that ends with another begin."""
         begin = self.BASE * 10**6
         with self.collect() as c:
             self.send(c, [("a", made.made("1" * 32, 1))])
@@ -205,8 +206,8 @@ class Dependencies(test_collect_search.Dependencies):
             self.assertEqual(c.ask("SELECT * FROM calls WHERE n = 0"), [])
 
     def test_index_of_a_large_day(self):
-        """It is built while nothing else waits for it: spans come, and no collector is kept out. What a collector left
-        that was stopped meanwhile is built anew."""
+        """The index is built while nothing else waits for it: spans come, and no collector is blocked. An index left
+        unfinished by a stopped collector is built anew."""
         with self.collect("--keep", "none") as c:
             self.send(c, [("a", made.made("1" * 32, 1)), ("b", made.made("1" * 32, 2, parent=1))])
             self.assertEqual(len(c.spans("1" * 32)), 2)
@@ -217,7 +218,7 @@ class Dependencies(test_collect_search.Dependencies):
             c.ask(f"DROP INDEX {index}")
         server, name = c.server, "holds_" + c.schema
         for attempt in range(2):
-            # As long as a building of an index takes: writers are not in the way of it, but another one is.
+            # Lock as long as building an index takes: writers are not blocked by it, but another build is.
             with subprocess.Popen(
                     [server.bin + "/psql", "-X", "-q", "-h", server.dir, "-U", "weft", "postgres", "-c",
                      f"SET application_name = '{name}'; BEGIN; LOCK TABLE {c.schema}.spans_20231114 IN SHARE UPDATE "
@@ -245,7 +246,7 @@ class Dependencies(test_collect_search.Dependencies):
             self.assertEqual((c.stop(), c.said), (0, ""))
 
     def test_days_that_an_older_collector_dropped(self):
-        """What is told of them is skipped, and goes."""
+        """Days that an older collector dropped: their terms are skipped, and deleted."""
         with self.collect("--keep", "none") as c:
             self.send(c, [("a", made.made("1" * 32, 1)), ("b", made.made("1" * 32, 2, parent=1))])
             self.assertEqual(len(c.spans("1" * 32)), 2)
@@ -257,18 +258,19 @@ class Dependencies(test_collect_search.Dependencies):
         with self.collect("--keep", "none", store=c.store) as c:
             self.assertTrue(c.until(lambda: c.ask("SELECT day FROM uncounted UNION SELECT day FROM unnumbered") == []))
             self.assertEqual((c.stop(), c.said), (0, ""))
-        c.ask("INSERT INTO days (day, first_came, last_came, counts) VALUES (-1, 0, 0, true)")  # so that a day goes
+        c.ask("INSERT INTO days (day, first_came, last_came, counts) VALUES (-1, 0, 0, true)")  # makes a day old enough
+                                                                                                # for deletion
         with self.collect("--keep", "1d", store=c.store) as c:
             self.assertTrue(c.until(lambda: c.ask("SELECT * FROM calls WHERE parent_day = 12345") == []))
             self.assertEqual((c.stop(), c.said), (0, ""))
 
     def test_older_collector(self):
-        """One of the release before, which counts nothing, adds nothing to a store that is counted."""
+        """A collector of the release before, which counts nothing, adds nothing to a counted store."""
         with self.collect() as c:
             self.send(c, [("a", made.made("1" * 32, 1))])
             self.assertEqual(len(c.spans("1" * 32)), 1)
             said = c.server.psql("INSERT INTO days (day, first_came, last_came) VALUES (7, 0, 0)", check=False,
-                                 schema=c.schema)  # as it does with each batch
+                                 schema=c.schema)  # statement of each batch
             self.assertIn("violates check constraint", said.stderr)
 
 
@@ -277,7 +279,7 @@ class Store(test_spans.Store):
 
 
 class Days(Case):
-    """What goes, goes with its table."""
+    """Retention by day, with the day's table."""
 
     def test_oldest_days_go(self):
         store = scratch()
@@ -332,7 +334,7 @@ class Days(Case):
 
 
     def test_parts_of_days_go_by_and_by(self):
-        """Each part in a transaction of its own; what follows is planned as usual."""
+        """Parts of days are deleted in transactions of their own; later statements are planned as usual."""
         with PostgresCollect("--keep", "none") as c:
             for k in range(0, 12000, 3000):
                 c.send(made.of([made.made(f"{k + n + 1:032x}", 1) for n in range(3000)]))
@@ -458,7 +460,7 @@ class Away(Case):
             self.assertEqual({t: rows.get(t) for t in acknowledged}, dict.fromkeys(acknowledged, "5"))
             self.assertEqual(c.stop(), 0)
         said = c.said.splitlines()
-        self.assertEqual(len(said), 2, said)  # not at each attempt
+        self.assertEqual(len(said), 2, said)  # not repeated at each attempt
         self.assertIn("takes no spans now", said[0])
         self.assertIn("takes spans again", said[1])
 
@@ -476,7 +478,7 @@ class Away(Case):
             self.assertEqual(len(c.spans("a" * 32)), 1)
 
     def test_back_before_spans_come(self):
-        """That it is there is noticed though nothing waits for it."""
+        """The server's return is noticed although nothing waits for it."""
         schema = self.server.new_schema()
         self.server.stop()
         try:
@@ -525,7 +527,7 @@ class Away(Case):
             c.send(made.of([made.made("d" * 32, 1)]))
             self.assertTrue(c.until(lambda: c.ask("SELECT count(*) FROM days") == [["1"]]))
             c.stop()
-            # What comes is refused as long as the old day is there.
+            # Inserts are refused as long as the old day exists.
             c.ask("CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF to_regclass("
                   "'spans_20231114') IS NOT NULL THEN RAISE SQLSTATE '53100' USING MESSAGE = 'no space left'; END IF; "
                   "RETURN NEW; END $$; CREATE TRIGGER full_disk BEFORE INSERT ON texts EXECUTE FUNCTION full_disk()")
@@ -569,7 +571,7 @@ class Away(Case):
             self.assertEqual((one.stop(), two.stop(), one.said, two.said), (0, 0, "", ""))
 
     def test_names_come_again(self):
-        """One collector lets names go that the other knows by number."""
+        """Names deleted by one collector that another knows by number."""
         schema = self.server.new_schema()
         with self.collect(schema=schema) as one:
             one.send(made.of([made.made("1" * 32, 1, "first")], service="early"))
@@ -592,7 +594,7 @@ class Away(Case):
             self.assertIn("has version 99, and this weft reads 1 to 2: use the weft that made it", run.stderr)
 
     def test_own_schema(self):
-        """Without a search_path it is `weft`; who may only read, may read."""
+        """The default schema is `weft`, without a search_path; a read-only user may read."""
         test = self
 
         class Plain(PostgresCollect):
@@ -610,7 +612,7 @@ class Away(Case):
         self.assertEqual([s["stage"] for s in json.loads(run.stdout)["stages"]], ["here"])
 
     def test_passwords(self):
-        """By each of libpq's ways; said nowhere."""
+        """Passwords by each of libpq's ways; shown nowhere."""
         with self.collect() as c:
             c.send(made.of([made.made("1" * 32, 1)]))
             self.assertEqual(len(c.spans("1" * 32)), 1)

@@ -74,7 +74,7 @@ class Search(Case):
                 ({"attributes": '{"code":"404","retry":"true"}', "service_name": "s0"},
                  lambda v, h, s: v == "s0" and value(s, "code") == "404" and value(s, "retry")),
                 ({"attributes": '{"retry":"true"}', "service_name": "s1"},
-                 lambda v, h, s: v == "s1" and value(s, "retry")),  # none
+                 lambda v, h, s: v == "s1" and value(s, "retry")),  # condition without matches
                 ({"attributes": '{"load":"0.25"}'}, lambda v, h, s: value(s, "load") == 0.25),
                 ({"attributes": '{"host":"h1","error":"true"}'}, lambda v, h, s: h == "h1" and s["status"]),
                 ({"attributes": '{"event":"late","why":"w5501"}'}, lambda v, h, s: any(
@@ -89,7 +89,7 @@ class Search(Case):
         self.assertTrue(self.found(attributes='{"ids":"[3]"}'))
 
     def test_cost(self):
-        """What few or no spans have is found without looking at all of them."""
+        """Rare or missing values are found without reading all spans."""
         before = self.c.processor_s()
         for n in range(100):
             self.assertEqual(self.found(attributes=json.dumps({"user": f"nobody {n}"})), [])
@@ -140,14 +140,15 @@ class Indexed(Case):
 
 
 class Dependencies(Case):
-    """How often services call each other, in whole seconds, against a list of all pairs of spans."""
+    """Numbers of calls between services, in whole seconds, against a list of all pairs of spans."""
     BASE = 1_700_000_000_000  # ms
 
     def collect(self, *options, store=None):
         return Collect(*options, store=store)
 
     def random_spans(self, dice, n):
-        """Of few ids, so that spans of several services share one, and come as children and parents of each other."""
+        """Makes spans with few ids, so that spans of several services share one, and arrive as children and parents of
+        each other."""
         out = []
         for k in range(n):
             trace, begin = f"{dice.randrange(40) + 1:032x}", self.BASE * 10**6 + dice.randrange(3 * 86400 * 10**9)
@@ -159,7 +160,7 @@ class Dependencies(Case):
         return out
 
     def pairs(self, spans):
-        """Of each pair of spans the services of parent and child, at the child's begin in ms."""
+        """Returns, for each pair of spans, the services of parent and child, at the child's begin in ms."""
         by_id = collections.defaultdict(list)
         for service, s in spans:
             by_id[s["traceId"], s["spanId"]].append(service)
@@ -198,7 +199,7 @@ class Dependencies(Case):
             while at < len(spans):
                 n = dice.choice((1, 2, 30, 200))
                 self.send(c, spans[at:at + n])
-                if dice.randrange(4) == 0:  # some of them come again
+                if dice.randrange(4) == 0:  # duplicates
                     self.send(c, dice.sample(spans[:at + 1], min(at + 1, 20)))
                 if dice.randrange(4) == 0:
                     self.assertTrue(c.until(lambda: c.get("/health").json()["waitingBytes"] == 0))
@@ -207,7 +208,8 @@ class Dependencies(Case):
             self.assertEqual((c.stop(), c.said), (0, ""))
 
     def test_ended_spans_replace_open_ones(self):
-        """Also by one of another service, or time; the calls of the open one go."""
+        """An ended span replaces an open one, also with another service or time; the calls of the open one are
+        removed."""
         begin = self.BASE * 10**6
         open_state = [made.text("weft.state", "open")]
         trace, day = "5" * 32, 86400 * 10**9
@@ -224,7 +226,7 @@ class Dependencies(Case):
                     self.check(c, self.pairs(spans), 0, end)
 
     def left(self, c, spans):
-        """Those that are still there, as the store says."""
+        """Returns the spans that are left in the store."""
         there = {(s["traceId"], s["spanId"], s["name"]) for trace in {s["traceId"] for _, s in spans}
                  for _, _, s in c.spans(trace)}
         return [(service, s) for service, s in spans if (s["traceId"], s["spanId"], s["name"]) in there]
@@ -252,7 +254,7 @@ class Dependencies(Case):
             self.assertEqual(c.stop(), 0)
 
     def make_older(self, c):
-        """As weft left it before it counted calls."""
+        """Makes the store as weft left it before it counted calls."""
         with contextlib.closing(sqlite3.connect(c.store + "/spans.db")) as db:
             db.executescript("DROP TABLE children; DROP TABLE calls; PRAGMA user_version = 3")
 
@@ -263,7 +265,7 @@ class Dependencies(Case):
         return left
 
     def test_older_store(self):
-        """It is counted behind, in steps; answers are right meanwhile, and while spans come."""
+        """An older store is counted in steps; answers are right meanwhile, and while spans come."""
         dice = new_dice(27)
         store, spans = scratch(), self.random_spans(dice, 8000)
         with self.collect("--keep", "none", store=store) as c:
@@ -271,7 +273,7 @@ class Dependencies(Case):
                 self.send(c, spans[k:k + 500])
             self.assertEqual(c.stop(), 0)
         self.make_older(c)
-        for part in range(4):  # each start goes on where the last one ended
+        for part in range(4):  # starts; each continues where the last one ended
             with self.collect("--keep", "none", store=store) as c:
                 at = 6000 + part * 500
                 self.send(c, spans[at:at + 500])

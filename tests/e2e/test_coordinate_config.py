@@ -124,7 +124,7 @@ class Generate(Case):
         return {name: (host, int(port)) for name, host, port in found}
 
     def test_inventories_in_yaml(self):
-        """As Ansible reads them: groups below groups, what is said nearest to the host holds."""
+        """Inventories as Ansible reads them: groups below groups, and the setting nearest to the host wins."""
         text = """---
 # our machines
 all:
@@ -161,7 +161,7 @@ masters:
         self.assertEqual(self.made(text, "--groups", "masters"), {**alpha, **masters})
         self.assertEqual(self.made(text, "--groups", "site"), {**nodes, **alpha, **masters})
         self.assertEqual(len(self.made(text, "--groups", "all")), 6)
-        # The same in INI form.
+        # INI form of the same inventory.
         ini = ("[all:vars]\ntrace_server_port=7000\n[workers]\nnode[08:10].example\n"
                "alpha ansible_host=fd00::1 trace_server_port=81\n"
                "[masters]\nm1\nalpha\n[site:children]\nworkers\nmasters\n[site:vars]\ntrace_server_port = 7001\n"

@@ -13,7 +13,7 @@ from coordinated import COMPARISON, HOSTS, PATH, Coordinator, Shop, StandIn, ser
 from tsp_server import EVENTS, THREAD_STATUS
 from weft_e2e import SLOWDOWN, Case, main, scratch
 
-NOTICED_S = 3 + 2 * SLOWDOWN  # one round of probes, its time-out, and what a busy machine adds
+NOTICED_S = 3 + 2 * SLOWDOWN  # limit: one round of probes, its time-out, and the delay of a busy machine
 BACK_S = 5 * SLOWDOWN
 
 
@@ -44,7 +44,8 @@ class Faults(Case):
         return not any(" is away)" in cell["content"] for cell in line["cells"])
 
     def lacking(self, host, seen=True):
-        """Every operation gives what the others have and names the one. seen: the table was asked for before."""
+        """Checks that every operation gives the others' data and names the missing host. seen: the table was read
+        before."""
         others = [h for h in HOSTS if h != host]
         answer = self.ask(self.tree)
         self.assertEqual(self.roots(answer), others)
@@ -96,7 +97,7 @@ class Faults(Case):
         return self.ask(self.lines, asked).json["model"]
 
     def test_lines_keep_their_numbers(self):
-        """While a server is away its lines are gaps, at their places wherever somebody was before."""
+        """While a server is away its lines are gaps, at the places where a client has seen them."""
         columns = [c["name"] for c in self.ask(self.lines.replace("/lines", "/columns")).json["model"]]
         trace, exact = columns.index("Trace"), columns.index("Timestamp ns")
         n = self.whole["nbEvents"]
@@ -108,7 +109,7 @@ class Faults(Case):
         has = web.get(f"/experiments/{self.uuid}").json["nbEvents"]
         os.kill(web.process.pid, signal.SIGSTOP)
         try:
-            self.page(**asked[0])  # it is found to be away
+            self.page(**asked[0])  # detects that it is away
             begun = time.monotonic()
             for how, was in zip(asked, before):
                 now = self.page(**how)
@@ -133,7 +134,8 @@ class Faults(Case):
         self.assertEqual([self.page(**how) for how in asked], before)
 
     def whole_while_away(self, n, gaps, exact):
-        """All of the table, also where nobody was: each line of the others once, in their order, with one number."""
+        """Reads the whole table, also unseen parts: each line of the others occurs once, in their order, with one
+        number."""
         lines = []
         while len(lines) < n:
             page = self.page(requested_table_index=len(lines), requested_table_count=10000)
@@ -154,7 +156,8 @@ class Faults(Case):
                 self.assertEqual(alone["lines"][-1], told[k])
 
     def test_outputs_of_a_server_that_is_away_stay_listed(self):
-        """So does what was derived on it, with a word of where it is; what was ended does not come back."""
+        """Outputs of a server that is away stay listed, also derived ones, with a note about their place; deleted ones
+        do not return."""
         at = f"/experiments/{self.uuid}/outputs"
         tier = next(e for e in self.ask(self.tree).json["model"]["entries"]
                     if e["metadata"].get("hostId") == ["web"] and e["hasData"] and e["labels"][0] == "tier")
@@ -177,7 +180,7 @@ class Faults(Case):
         web = self.shop.servers["web"]
         os.kill(web.process.pid, signal.SIGSTOP)
         try:
-            self.ask(self.tree)  # it is found to be away
+            self.ask(self.tree)  # detects that it is away
             answer = self.many.get(at)
             self.assertIn("web", answer.headers["Warning"])
             expected = [o for o in before if o["id"] != made[1]["id"]]
@@ -242,7 +245,7 @@ class Faults(Case):
         self.assertEqual(self.many.get("/health").status, 503)
 
     def test_away_from_the_start(self):
-        """Nobody knows what it has, so it is named in everything."""
+        """The contents of a server that was never there are unknown, so it is named in every answer."""
         web = self.shop.servers["web"]
         os.kill(web.process.pid, signal.SIGSTOP)
         try:
@@ -259,7 +262,7 @@ class Faults(Case):
         self.assertEqual(late.stop(), 0)
 
     def test_many_requests_at_once(self):
-        """Also while one is stopped: memory is bounded, and all are answered."""
+        """Many requests at once, also while one server is stopped: memory is limited, and all are answered."""
         ids = [e["id"] for e in self.ask(self.tree).json["model"]["entries"]]
         states = self.tree.replace("/tree", "/states")
         times = {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 500}
@@ -328,7 +331,7 @@ def silent(handler):
 
 
 class Garbage(Case):
-    """One of two servers is well, but its answers make no sense."""
+    """Senseless answers of one of two servers, which is healthy otherwise."""
 
     def test_nonsense(self):
         said = {}
@@ -401,7 +404,7 @@ class Garbage(Case):
 
 
 class Comparing(Case):
-    """What one of two servers tells of its path makes no sense: the other one is not told it."""
+    """Senseless paths of one of two servers are not passed on to the other."""
 
     def test_nonsense(self):
         none = {"model": None, "status": "FAILED", "statusMessage": "Invalid query parameters: host",
@@ -445,7 +448,7 @@ class Comparing(Case):
             self.assertEqual((got["status"], got["statusMessage"], len(got["model"]["entries"])),
                              ("RUNNING", "b: so far", 1))
             self.assertEqual(told[-1], ("a:1", {"a": {"thread": "a:1"}, "b": {"parts": [entry["metadata"]]}}))
-            # Who does not know yet what it has is waited for only if nobody else knows the thread.
+            # A server that does not know its data yet is waited for only if no other knows the thread.
             said["now"], said["c:1"] = good, {"model": None, "status": "RUNNING", "statusMessage": "Opening"}
             got = many.post(at, {"a": {"thread": "a:1"}, "b": {"thread": "b:1"}}).json
             self.assertEqual((got["status"], len(got["model"]["entries"])), ("COMPLETED", 1))
@@ -516,7 +519,7 @@ class Busy(Case):
         client[0].request("POST", "/tsp/api/experiments", body, {"Content-Type": "application/json"})
         self.assertTrue(asked.wait(60 * SLOWDOWN))
         client[0].close()
-        many.stop()  # once its handlers have ended
+        many.stop()  # end of its handlers
         go_on.set()
         slow.stop()
         self.assertEqual(made, [])
@@ -573,7 +576,7 @@ class Busy(Case):
             small.stop()
 
     def test_large_answers_take_turns(self):
-        """Many questions at once whose answers do not fit together: as many are asked as there is memory for."""
+        """Many queries at once whose answers together exceed memory: as many run as fit."""
         wide = json.dumps({**TREE, "model": {"headers": [], "entries": [
             {"id": n, "parentId": -1, "labels": [f"{n:0100}"]} for n in range(15000)]}}).encode()
 
@@ -590,7 +593,7 @@ class Busy(Case):
         threads = [threading.Thread(target=lambda: statuses.append(many.post(tree, timeout=120 * SLOWDOWN).status))
                    for _ in range(12)]
         try:
-            self.assertEqual(many.post(tree).status, 200)  # such answers are known from now on
+            self.assertEqual(many.post(tree).status, 200)  # such answers have a known size now
             for t in threads:
                 t.start()
             for t in threads:

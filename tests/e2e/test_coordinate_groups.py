@@ -15,11 +15,11 @@ from test_cuts import tool
 from tsp_server import EVENTS, THREAD_STATUS, Server
 from weft_e2e import SLOWDOWN, Case, main, scenario, scratch, weft
 
-# What begins in one piece and ends in another, and names that another piece knows, no piece knows; times between two
-# pieces nobody measured.
+# Outputs with data across pieces: things that begin in one piece and end in another, names that only another piece
+# knows, and times between two pieces, which are unmeasured.
 ACROSS = ("latency.syscall", "file.access", "io.access", "futex.uaddrvswaiter", "StateSystemDataProvider",
           "weft.selection.cpus", "weft.selection.threads", "weft.summary")
-SHARES = "weft.machines"  # of the time between two samples
+SHARES = "weft.machines"  # outputs about the time between two samples
 
 
 def cut(seed, cuts):
@@ -111,7 +111,7 @@ class Pieces(Case):
                         # Rows of db begin and end with db, those of web with web.
                         if y.get("start") in begins or y.get("end") in ends:
                             self.assertLessEqual((x.pop("start"), -x.pop("end")), (y.pop("start"), -y.pop("end")))
-                        # Nobody measured what a thread ran between two pieces.
+                        # Running time between two pieces is unmeasured.
                         ran = [e.get("metadata", {}).pop("time", [0])[0] if output == CPU else 0 for e in (x, y)]
                         self.assertTrue(0 <= ran[0] - ran[1] <= gaps, path)
                         if ran[0] != ran[1]:
@@ -143,8 +143,8 @@ class Pieces(Case):
         return [(s.get("label"), s.get("style")) for s in found if s.get("style")]
 
     def test_states(self):
-        """At each sample what one server says, but where a piece's last event began something that the next does not
-        know: there it is what was before."""
+        """Each sample equals one server's, except where a piece's last event began something unknown to the next: there
+        it is the earlier state."""
         compared = late = 0
         begin, end = self.whole["start"], self.whole["end"]
         at_cut = [{"start": b - 3 * 10**6, "end": b + 3 * 10**6, "nbTimes": 100} for b, _ in self.ranges[1:]]
@@ -186,7 +186,7 @@ class Pieces(Case):
             for path, a in said[0].items():
                 b = said[1][path]
                 if a["style"]["values"]["series-type"] == "scatter":
-                    # Of each range between samples the shortest and the longest: with a cut, of both its parts.
+                    # Samples are the shortest and the longest of each range; with a cut, of both its parts.
                     self.assertLessEqual(set(zip(a["xValues"], a["yValues"])), set(zip(b["xValues"], b["yValues"])))
                     self.assertEqual(b["xValues"], sorted(b["xValues"]))
                     continue
@@ -219,7 +219,7 @@ class Pieces(Case):
             alone.stop()
 
     def test_pieces_have_a_clock_of_their_own(self):
-        """All that is told, and asked, of the machine is by everybody's clock."""
+        """All times of the machine, also in queries, are by the common clock."""
         ahead = 1_234_567_891
         servers = zip(self.names, self.pieces)
         other = Coordinator("--config", write(
@@ -239,7 +239,7 @@ class Pieces(Case):
                     ids = {e["id"]: p for p, e in tree.items()}
                     entries = {p: moved(plain(e), -by) for p, e in tree.items()}
                     for e in entries.values():
-                        e.get("labels", [])[7:] = []  # when the shortest and the longest were
+                        e.get("labels", [])[7:] = []  # times of the shortest and the longest
                         for key in ("minimumBegin", "maximumBegin"):
                             if key in e.get("metadata", {}):
                                 e["metadata"][key] = [e["metadata"][key][0] - by]
@@ -261,7 +261,7 @@ class Pieces(Case):
             other.stop()
 
     def test_what_nobody_said_is_noted(self):
-        """Once for two servers that have pieces of one session, and not where the configuration says it."""
+        """Note about two servers with pieces of one session: once, and not if the configuration declares it."""
         other = Coordinator(*[f"--server={n}={s.url}" for n, s in zip(self.names[:2], self.pieces)],
                             f"--server=all={self.one.url}")
         try:
@@ -279,7 +279,8 @@ class Pieces(Case):
                      + f"rotation-groups: {{web: [{', '.join(self.names)}]}}\n")
 
     def test_tooltips(self):
-        """Of states within a piece what one server says; of one that goes on into the next, what is known of it."""
+        """Tooltips of states within a piece equal one server's; of states that go on into the next, they have the known
+        part."""
         one, many = self.rows(THREAD_STATUS, self.times)
         trees = [named(m) for m in self.both(f"timeGraph/{THREAD_STATUS}/tree")]
         within = over = 0
@@ -316,7 +317,7 @@ class Pieces(Case):
         return sorted((s["start"], s["end"], str(s.get("style"))) for r in rows for s in r["states"])
 
     def test_paths_are_those_of_the_piece(self):
-        """That has the begin, whether the thread is named or its entry."""
+        """A path is of the piece with its begin, whether the thread or its entry is named."""
         tree = named(self.many.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree"))
         thread = next(e for p, e in tree.items() if p[0].startswith("web") and e["labels"][1] == "15")
         sides = [{"thread": "web:15", "begin": begin + (end - begin) // 4, "end": end - (end - begin) // 4}
@@ -326,7 +327,7 @@ class Pieces(Case):
             self.assertTrue(wanted)
             self.assertEqual(self.path(self.many, asked), wanted)
             self.assertEqual(self.path(self.many, {**asked, "id": thread["id"]}), wanted)
-        # One thread before and after a cut: the parts of either side are those that its piece tells.
+        # Thread before and after a cut: the parts of either side are those of its piece.
         at = f"/experiments/{self.uuid}/outputs/data/{COMPARISON}/tree"
 
         def spent(server, a, b, side):
@@ -339,7 +340,7 @@ class Pieces(Case):
                     self.assertEqual(spent(self.many, a, b, side), spent(piece, own, own, side))
 
     def test_ids_stay(self):
-        """Also for those who ask without a tree, a coordinator that was just started."""
+        """Ids stay the same, also for clients without a tree, and for a coordinator that was just started."""
         at = f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}"
         ids = [e["id"] for e in self.many.model(f"{at}/tree")["entries"]]
         asked = {"requested_timerange": self.times, "requested_items": ids}
@@ -351,7 +352,7 @@ class Pieces(Case):
             other.stop()
 
     def test_a_piece_is_away(self):
-        """Its stretch is missing, under its name; all else is as it was, and it comes back."""
+        """The stretch of a missing piece is missing, under its name; the rest is unchanged, and it returns."""
         at = f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}"
         tree = self.many.model(f"{at}/tree")
         asked = {"requested_timerange": self.times, "requested_items": [e["id"] for e in tree["entries"]]}

@@ -116,7 +116,7 @@ class AHundredServers(Case):
         return [e["labels"][0] for e in answer.json["model"]["entries"]]
 
     def begins(self, ids):
-        """By server, of what is in the answer to one question."""
+        """Returns, by server, the beginnings of the ids in one answer."""
         answer = self.many.post(f"{self.at}/states", {
             "requested_timerange": {"start": BEGIN, "end": BEGIN + 1000, "nbTimes": 10}, "requested_items": ids})
         begins = {r["entryId"]: r["states"][0]["start"] - BEGIN for r in answer.json["model"]["rows"]}

@@ -19,7 +19,7 @@ JAVA = ("web", "db")
 
 
 def told(entry, output):
-    """What of an entry the Java server tells."""
+    """Returns the parts of an entry that the Java server has."""
     its = unstated(plain(entry))
     of = its.pop("metadata", {})
     if output == THREAD_STATUS:
@@ -53,7 +53,7 @@ class Mixed(Case):
     def both(self, path, parameters=None):
         return [s.model(f"{self.at}/{path}", parameters) for s in (self.one, self.many)]
 
-    # ---- what there is
+    # ---- contents
 
     def test_experiments_and_traces(self):
         x = self.many.get(f"/experiments/{self.uuid}").json
@@ -94,14 +94,14 @@ class Mixed(Case):
             kind = KINDS[o["type"]]
             with self.subTest(o["id"]):
                 if kind == "data":
-                    continue  # below
+                    continue  # row below
                 one, many = self.both(f"{kind}/{o['id']}/tree")
                 a, b = named(one), named(many)
                 self.assertEqual(one["headers"], many["headers"])
                 self.assertEqual(set(a), set(b))
                 for path in a:
                     x, y = told(a[path], o["id"]), told(b[path], o["id"])
-                    for key in ("start", "end"):  # some rows last as long as their server's traces
+                    for key in ("start", "end"):  # row that lasts as long as its server's traces
                         if y.get(key) in {t[key] for t in self.whole["traces"]}:
                             x.pop(key), y.pop(key)
                     self.assertEqual(x, y)
@@ -139,7 +139,8 @@ class Mixed(Case):
         self.assertGreater(sum(said[0][2]), 1000)
 
     def test_statistics_without_numbers_are_each_servers(self):
-        """Nothing can be added up from their texts, so that nothing is said to be the sum of all."""
+        """Statistics without numbers, of each server: their texts cannot be summed, so that no row claims to be the sum
+        of all."""
         output = f"data/{STATISTICS}:lttng.analysis.irq/tree"
         many = self.many.model(f"{self.at}/{output}")
         got = {tuple(e["labels"]) for e in many["entries"]}
@@ -162,7 +163,7 @@ class Mixed(Case):
                          {"elementType": "state", "time": when, "duration": 0, "entryId": e[path]["id"]}})
                 for s, e in ((self.one, a), (self.many, b))
             ]
-            self.assertEqual(tips[0] or None, tips[1] or None)  # nothing to tell: {}, or null
+            self.assertEqual(tips[0] or None, tips[1] or None)  # empty tooltip: {}, or null
             seen += bool(tips[0])
         self.assertGreater(seen, 3)
 
@@ -207,7 +208,7 @@ class Mixed(Case):
         self.assertEqual([(x["host"], x["status"]) for x in answer["hosts"]["lacking"]],
                          [(h, "PARTIAL") for h in JAVA])
 
-    # ---- what is made
+    # ---- derived outputs
 
     def test_opening_and_experiments(self):
         traces = {t["properties"]["server"]: t for t in self.many.get("/traces").json}
@@ -245,7 +246,7 @@ class Mixed(Case):
             other.stop()
 
     def test_critical_paths(self):
-        """One made by weft is its own; one chosen beside the Java server is shown, and marked."""
+        """A path derived by weft is its own; one chosen beside the Java server is shown, and marked."""
         base = next(o for o in self.many.get(self.at).json if o["id"] == PATH)
         self.assertIn("web, db", base["description"])
         self.assertIn("alone", base["description"])
@@ -285,7 +286,7 @@ class Mixed(Case):
         self.assertEqual(refused.status, 404, refused)
         self.assertIn("title", refused.json)
 
-    # ---- what goes wrong
+    # ---- failures
 
     def test_failed_that_later_runs(self):
         java = self.java["web"]
@@ -334,7 +335,8 @@ class Mixed(Case):
             java.broken = False
 
     def test_a_restart_mixes_nothing(self):
-        """Its counters begin again, so that numbers from before mean other entries: nobody is shown those."""
+        """After a restart its counters begin again, so that earlier numbers mean other entries: no client is shown
+        those."""
         java = JavaServer(self.shop.servers["web"])
         other = Coordinator(f"--server=web={java.url}", f"--server=client={self.shop.servers['client'].url}")
         try:
@@ -356,7 +358,7 @@ class Mixed(Case):
             while "hosts" not in other.post(states, asked).json:
                 self.assertLess(time.monotonic(), until, "nobody misses it")
             java.start()
-            # Another view was asked for first, so that what were threads' numbers are now its rows'.
+            # Request of another view first, so that earlier numbers of threads are now its rows'.
             java.value("POST", f"{self.at}/timeGraph/{RESOURCES}/tree", {})
             java.value("POST", tree, {})
             java.column = itertools.count(7)
@@ -371,14 +373,14 @@ class Mixed(Case):
             again = other.model(states, {**asked, "requested_items": [e["id"] for p, e in after.items()
                                                                       if p[0].startswith("web") and e["hasData"]]})
             self.assertEqual(len(again["rows"]), len(ids))
-            self.assertEqual(other.model(lines, page), table)  # whose columns' numbers stay
+            self.assertEqual(other.model(lines, page), table)  # table whose columns keep their numbers
             self.assertNotEqual(other.get(f"/experiments/{self.uuid}").json["version"], version)
         finally:
             other.stop()
             java.stop()
 
     def restart(self, java):
-        """Another view is asked for first then, so that what were threads' numbers are its rows'."""
+        """Request of another view first, so that earlier numbers of threads are its rows'."""
         java.stop()
         java.start()
         for view in (RESOURCES, THREAD_STATUS):
@@ -392,7 +394,7 @@ class Mixed(Case):
                 if p[0].startswith("web") and e["hasData"]}
 
     def is_nobodys(self, many, ids):
-        """What is asked by ids from before a restart, from the very moment on: who is missing, or nothing."""
+        """Checks queries by ids from before a restart, from the very moment on: missing, or empty."""
         asked = {"requested_timerange": self.range, "requested_items": list(ids)}
         until = time.monotonic() + 20 * SLOWDOWN
         while True:
@@ -421,7 +423,7 @@ class Mixed(Case):
             java.stop()
 
     def test_a_restart_in_the_middle_of_a_question(self):
-        """It has the question, and ends; who asks again is answered by the next one."""
+        """It ends with a query in progress; a repeated query is answered by the next process."""
         java = JavaServer(self.shop.servers["web"])
         other = self.watched(java)
         answer = java.answer
@@ -460,7 +462,7 @@ class Mixed(Case):
                         time.sleep(0.05)
                     self.assertGreater(java.connections, before)
                     self.assertEqual(self.threads(other), ids)
-                    if per_connection != 1:  # nothing can be held there
+                    if per_connection != 1:  # held requests are impossible there
                         self.restart(java)
                         self.is_nobodys(other, ids)
             finally:

@@ -16,7 +16,7 @@ PATHS = "weft.requests.paths"
  GROUP, MACHINES) = range(14)
 # Durations are by the clock of the machine, on one server by the reference's: some parts in a million.
 DRIFT = 3e-4
-# And how long messages are under way is known to some µs, by another composition of clocks a little differently.
+# Delays of messages are known to some µs, and differ a little with the composition of clocks.
 APART_NS = 10_000
 
 
@@ -25,7 +25,7 @@ class World:
 
     def __init__(self, traces, hosts, reference):
         self.hosts, self.stopping = hosts, []
-        # By the directory: clocks found of hosts in another order differ by some hundred ns.
+        # Traces given by the directory: clocks found of hosts in another order differ by some hundred ns.
         self.one = self.keep(Server("--name", "all", "--reference", reference, traces, store=scratch()))
         self.uuid = self.one.first()["UUID"]
         clocks = os.path.join(scratch(), "clocks.json")
@@ -67,7 +67,7 @@ class World:
         return self.model(server, f"data/{GROUPS}/tree")["entries"]
 
     def paths(self, server):
-        """Of each group its root, and what is below it."""
+        """Returns the root of each group, and the rows below it."""
         return roots_of(self.model(server, f"data/{PATHS}/tree"))
 
 
@@ -151,7 +151,7 @@ class Requests(Compared):
         self.assertEqual([i for i, _ in many], list(range(min(of_many["size"], 10000))))
         self.same_lines(many, one)
         columns = [self.world.model(s, f"table/{LIST}/columns") for s in (self.one, self.many)]
-        # What nobody can ask of the coordinator any more is not among them.
+        # Columns that the coordinator cannot offer are excluded.
         self.assertEqual([{k: v for k, v in c.items() if k != "foundBy"} for c in columns[0]], columns[1])
 
     def test_any_page_is_of_that_list(self):
@@ -179,7 +179,7 @@ class Requests(Compared):
         self.same_paths(many, one)
         numbers = [e["labels"][0] for e in self.world.groups(self.many)]
         self.assertEqual([root["is"]["Group"] for root, _ in many], numbers)
-        # They go on to the other machines.
+        # Requests whose paths continue on the other machines.
         of_web = [below for root, below in many if root["metadata"]["hostId"] == ["web"]]
         self.assertTrue(any(name.startswith("db ") for below in of_web for name, _ in below))
         ids = [e["id"] for root, below in many for e in (root, *below.values())]
@@ -263,7 +263,7 @@ class Faults(Compared):
         self.assertEqual([x["host"] for x in answer["hosts"]["lacking"]], ["db"])
         now = roots_of(answer["model"])
         self.assertEqual([root["is"]["Group"] for root, _ in now], [e["labels"][0] for e in left])
-        # What web was told of db's part it knows.
+        # Parts of db that web has been told are known.
         self.assertEqual([{k: e["metadata"]["total"] for k, e in below.items()} for _, below in now],
                          [{k: e["metadata"]["total"] for k, e in below.items()} for root, below in paths
                           if root["metadata"]["hostId"] == ["web"]])
@@ -307,11 +307,11 @@ class Alone(Case):
             lines.append([[c["content"] for c in x["cells"]] for x in model["lines"]])
         self.assertEqual([x[:GROUP] for x in lines[1]], [x[:GROUP] for x in lines[0]])
         self.assertEqual({x[CLIENT] for x in lines[1]}, {"client", "web"})
-        # Its path is that of its machine alone.
+        # The path is of its machine alone.
         self.assertEqual({x[MACHINES] for x in lines[1] if x[SERVER] == "web"}, {"web"})
         groups = shop.many.model(f"/experiments/{shop.uuid}/outputs/data/{GROUPS}/tree")["entries"]
         self.assertTrue(any("web tier network" in e["labels"][7] for e in groups))
-        # What makes no sense is nobody's.
+        # Senseless trails belong to no server.
         for trails in (["", "zz", "01", 1, None, "01" * 5000], "x", []):
             answer = shop.servers["web"].post(path, {"requested_table_index": 0, "requested_table_count": 1,
                                                      "requested_trails": trails, "requested_times": [None]})

@@ -29,8 +29,8 @@ class Stack(Shop):
 
 
 class Stacked(test_coordinate.Answers):
-    # Of one server alone, or of its restarts: as on one level.
-    # Of what is called alike on both levels, the upper one tells no more than the way below.
+    # Tests of a single server, or of its restarts, are those of one level. If names are equal on both levels, the upper
+    # one has no more than the way below.
     test_roots_that_are_no_sums_are_told_apart = None
     test_one_server_is_itself = test_ids_stay = test_bookmarks_are_kept = test_coordinators_stack = None
     servers = ["below/client", "below/web", "db"]
@@ -84,7 +84,7 @@ class Stacked(test_coordinate.Answers):
         self.assertLessEqual({a[k] for a in arrows for k in ("sourceId", "targetId")}, ids)
 
     def test_a_path_is_marked_once(self):
-        """Whose it alone is is said by whoever knows it."""
+        """A path of one machine alone is marked once, by the level that knows it."""
         at = f"/experiments/{self.uuid}/outputs/{PATH}"
         threads = self.shop.servers["web"].model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")
         tid = next(e["labels"][1] for e in threads["entries"] if e["labels"][0] == "tier")
@@ -131,7 +131,7 @@ class Missing(Case):
         wait_for("all below are missed", lambda: self.lacking(self.many.post(tree)) == ["below"])
 
     def test_servers_that_are_called_alike(self):
-        """Below two coordinators: both are named."""
+        """Servers with the same name below two coordinators: both are named."""
         web = self.shop.servers["web"].process
         url = {h: self.shop.servers[h].url for h in HOSTS}
         one = Coordinator(f"--server=web={url['web']}", f"--server=db={url['db']}")

@@ -51,7 +51,7 @@ class Twenty(Compared, Case):
 
 class Together(Case):
     def test_sums_of_servers_with_several_machines(self):
-        """Their own sums are what is added to the Histogram's line of all, and are not shown beside it."""
+        """Sums of servers with several machines are added to the Histogram's line of all, and not shown beside it."""
         farm = Farm([1, 3], rounds=2, history=0)
         self.addCleanup(farm.stop)
         path, times = f"/experiments/{farm.uuid}/outputs/XY/{HISTOGRAM}", {"nbTimes": 30}
@@ -93,7 +93,7 @@ class Between(StandIn):
 
 
 class OneOfTwenty(Case):
-    """What is asked all the while holds what the others have, whatever befalls the one."""
+    """Answers always contain the data of the others, whatever happens to the one."""
 
     def setUp(self):
         # The last machine is what the one has after it was started again.
@@ -126,7 +126,7 @@ class OneOfTwenty(Case):
         self.assertGreater(len(lines), 50)
         return [int(line["cells"][0]["content"]) for line in lines]
 
-    # ---- what is right
+    # ---- checks
 
     def check_tree(self, model, lacks):
         roots = [e["labels"][0] for e in model["entries"] if e["parentId"] == -1]
@@ -178,7 +178,7 @@ class OneOfTwenty(Case):
                 for one in self.asks()[first:] + self.asks()[:first]:
                     self.ask(*one)
                     self.seen += 1
-        except Exception as e:  # told by the test
+        except Exception as e:  # reported by the test
             self.wrong.append(repr(e))
 
     def until(self, there):
@@ -187,7 +187,7 @@ class OneOfTwenty(Case):
             self.assertLess(time.monotonic(), end, "back" if there else "away")
             time.sleep(0.02)
 
-    # ---- what befalls it
+    # ---- faults
 
     def late(self, path):
         time.sleep(0 if path == "/health" else 0.3)

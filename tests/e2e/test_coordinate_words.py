@@ -79,7 +79,8 @@ class Messages(Case):
         return [o["id"] for o in server.get(f"/experiments/{self.uuid}/outputs").json if "configuration" in o]
 
     def test_a_path_of_a_number_of_several_machines_is_refused(self):
-        """Also where only one server can make one, and nothing of what that one made stays."""
+        """A path of an ambiguous thread is refused, also if only one server can make one, and nothing made by it
+        stays."""
         with Coordinator(f"--server=below={self.two.url}") as below:
             with Coordinator(f"--server=below={below.url}", f"--server=db={self.db.url}") as upper:
                 upper.opened(self.uuid)
@@ -113,7 +114,7 @@ class Messages(Case):
                 self.assertNotIn("hosts", answer)
 
     def test_an_older_version_is_not_guessed_at(self):
-        """It fails without a code: it may mean several, or none."""
+        """An error of an older version has no code: the thread may be ambiguous, or missing."""
         when = {"begin": self.whole["end"] - 10**9, "end": self.whole["end"] - 10**8}
         named, meant = {"thread": "db:1", **when}, {"thread": 1, **when}
         answer = self.compared(self.mixed, meant, named)
@@ -189,7 +190,7 @@ def plain_words(model):
 
 
 class Merged(Case):
-    """What is asked of two coordinators, `plain` and `words`, is the same."""
+    """Answers of two coordinators, `plain` and `words`, are equal."""
 
     def whole_range(self):
         return {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 60}
@@ -316,7 +317,7 @@ class Titles(Merged):
         self.assertEqual(sum(found[0][1][0]["yValues"]), sum(counts))
 
     def test_counts_that_nobody_states_are_not_added(self):
-        """One server of an older version: each keeps its own row."""
+        """With one server of an older version, each keeps its own row."""
         entries, series = self.bars(self.older, BARS)
         self.assertGreater(len(entries), 1)
         self.assertEqual(len({e["labels"][0] for e in entries}), len(entries))
@@ -336,7 +337,7 @@ class Titles(Merged):
             self.assertEqual(len(lines["lines"]), 9)
 
     def test_older_servers_keep_their_rows(self):
-        """Nothing is said to be of all machines that is of some."""
+        """No row claims to be of all machines if it is of some."""
         entries = self.model(self.older, f"{SWITCHES}/tree")["entries"]
         roots = {e["labels"][0]: e for e in entries if e["parentId"] == -1}
         self.assertEqual(set(roots), {f"{h}/Total" for h in HOSTS})
@@ -374,7 +375,7 @@ class Pieces(Merged):
         self.assertGreater(self.same_views(), 300)
 
     def test_an_older_piece_invents_no_number(self):
-        """What its columns do not state is empty, unless all pieces say the same."""
+        """Columns without merge rules are empty, unless all pieces have the same value."""
         empty = kept = 0
         for output in IO, THREADS:
             tree, own = self.model(self.older, f"{output}/tree"), [self.model(p, f"{output}/tree") for p in self.pieces]
@@ -382,7 +383,7 @@ class Pieces(Merged):
             rows = named(tree)
             for path, e in rows.items():
                 if "again" in path or (*path, "again") in rows:
-                    continue  # nothing tells that they are one: they stay apart
+                    continue  # rows not declared equal: they stay separate
                 for k, label in enumerate(e["labels"]):
                     said = {labels[path][k] for labels in of if path in labels} - {"", "-1"}
                     if k and len(said) > 1:
@@ -397,7 +398,7 @@ class Pieces(Merged):
 
 
 class Progress(Case):
-    """How far the servers are that still work."""
+    """Progress of the servers that still work."""
 
     def test_it_is_added_up_where_all_state_it(self):
         uuid, says = faults.X["UUID"], {}
@@ -427,7 +428,7 @@ class Progress(Case):
 
 
 class Errors(Case):
-    """Every refusal has a code."""
+    """Errors have codes."""
 
     def test_codes(self):
         server = serve("db", store=scratch())
