@@ -80,8 +80,7 @@ static void test_who_answers_first(void **state)
     uint8_t *large = world_bytes(LARGE, 5);
     struct bus_service *honest = serve(node, truth, NULL), *liar = serve(other, lie, &lies);
     struct bus_reply r;
-    assert_int_equal(bus_ask(other, "trust.ask.node", "x", 1, in_ms(5000), &r), 0); /* accepted without a check of
-                                                                                     * signatures */
+    assert_int_equal(bus_ask(other, "trust.ask.node", "x", 1, in_ms(5000), &r), 0); /* accepted unchecked */
     assert_int_equal(r.n, 3);
     bus_reply_free(&r);
     for (int i = 0; i < 4; i++) {

@@ -14,7 +14,7 @@ from weft_e2e import Case, Truth, load, scenario, scratch, time_in
 
 ON_CPU = {"running", "preempted"}
 MS = 1_000_000
-SLOW_RANK = 2  # of the MPI job
+SLOW_RANK = 2  # rank of the MPI job
 
 
 class Paths:
@@ -59,7 +59,7 @@ class Paths:
 
 
 class NothingAssumed:
-    """These programs sleep until their messages come: with --polling assume the answer is the one without."""
+    """Programs that sleep until their messages come: with --polling assume the answer is the one without."""
 
     def test_nothing_is_assumed(self):
         rows = self.json("threads", self.trace, "--store", self.store)
@@ -89,8 +89,8 @@ class Requests(Paths):
     reference = "client"
 
     def requests(self):
-        """Of each request: its number, the path over [t_send, t_recv] of the client, and the log lines of web and db
-        with their clock."""
+        """Returns for each request: its number, the path over [t_send, t_recv] of the client, and the log lines of web
+        and db with their clock."""
         maps, log = self.maps(), self.ground["log"]
         for c in log["client"]:
             begin, end = (self.truth.trace_time("client", c[key]) for key in ("t_send", "t_recv"))
@@ -132,8 +132,8 @@ class ThreeTier(Requests, NothingAssumed, Case):
     name = "three-tier"
 
     def test_burns(self):
-        """While web or db burn CPU for the request, the path lies on that thread, running or waiting for its CPU, for
-        95 % of the time."""
+        """Burns: while web or db burn CPU for the request, the path lies on that thread, running or waiting for its
+        CPU, for 95 % of the time."""
         for number, answer, servers in self.requests():
             for host, line, at in servers:
                 begin, end = at(line["t_recv"]), at(line["t_burn_done"])
@@ -143,7 +143,8 @@ class ThreeTier(Requests, NothingAssumed, Case):
                                         f"{there / MS:.3f} ms of it on the path")
 
     def test_the_sentence_names_burns_and_sleeps(self):
-        """What took more than half of the request is said first, with the machine, and the thread if it burnt."""
+        """The sentence begins with what took more than half of the request, with the machine, and the thread if it
+        burnt."""
         causes = set()
         for number, answer, servers in self.requests():
             length = answer["query"]["end"] - answer["query"]["begin"]
@@ -160,7 +161,8 @@ class ThreeTier(Requests, NothingAssumed, Case):
         self.assertEqual(causes, {"burn", "sleep"})
 
     def test_compared(self):
-        """What request 5 took longer than request 2 is that db slept; and what two answers say is what each says."""
+        """Comparison: request 5 took longer than request 2 because db slept; and figures of both sides equal those of
+        each alone."""
         log = self.ground["log"]
         def interval(c):
             return tuple(self.truth.trace_time("client", c[key]) for key in ("t_send", "t_recv"))
@@ -239,7 +241,7 @@ class ThreeTier(Requests, NothingAssumed, Case):
                                  f"request {number}: {others}")
 
     def test_times_by_offset_and_by_name(self):
-        """The same interval told in another way gives the same path."""
+        """Times given by offset and by name select the same interval, and the same path."""
         c = self.ground["log"]["client"][1]
         begin, end = (self.truth.trace_time("client", c[key]) for key in ("t_send", "t_recv"))
         plain = self.path(f"client:{c['tid']}", begin, end)
@@ -362,8 +364,8 @@ class Mpi(Paths, Case):
         self.assertGreaterEqual(told, len(steps) * 3 // 4)
 
     def burn_on_path(self, maps, line, slow, *options):
-        """Of a rank's step: how long the slow rank burnt while this one was in it, how much of that is on the path,
-        and the answer."""
+        """Returns, for a rank's step, how long the slow rank burnt while this one was in it, how much of that is on the
+        path, and the answer."""
         begin, end = (self.at(maps, line["host"], line[key]) for key in ("t_start", "t_barrier_done"))
         burn = [self.at(maps, slow["host"], slow[key]) for key in ("t_start", "t_burn_done")]
         low, high = max(begin, burn[0]), min(end, burn[1])
@@ -373,12 +375,13 @@ class Mpi(Paths, Case):
         return high - low, time_in(answer, low, high, host=slow["host"], tid=slow["pid"], state=ON_CPU), answer
 
     def steps(self):
-        """Each rank's steps but the slow one's, with what the slow one did in that step."""
+        """Returns the steps of each rank but the slow one's, with the slow one's activity in that step."""
         slow = {line["step"]: line for line in self.ground["log"] if line["rank"] == SLOW_RANK}
         return [(line, slow[line["step"]]) for line in self.ground["log"] if line["rank"] != SLOW_RANK]
 
     def test_assumed_polling_finds_the_slow_rank(self):
-        """For nine of ten barriers that the slow rank held up by 10 ms or more, 10 ms of its burn are on the path."""
+        """Assumed polling finds the slow rank: for nine of ten barriers that it held up by 10 ms or more, 10 ms of its
+        burn are on the path."""
         held_up = found = 0
         maps = self.maps()
         for line, slow in self.steps():
@@ -396,7 +399,7 @@ class Mpi(Paths, Case):
         self.assertGreaterEqual(found, 0.9 * held_up, f"{found} of {held_up}")
 
     def test_the_slow_rank_burns_for_itself(self):
-        """Its own burn is not taken for polling, whatever came meanwhile."""
+        """The slow rank's own burn is not taken for polling, whatever arrived meanwhile."""
         maps = self.maps()
         for line in self.ground["log"]:
             if line["rank"] != SLOW_RANK:

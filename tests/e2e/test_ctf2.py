@@ -12,14 +12,14 @@ from weft_e2e import DATA, Case, need, scratch, weft
 
 CASES = os.path.join(DATA, "ctf2-cases")
 
-# What the specification forbids and weft reads, with a remark, or refuses in other words.
+# Cases forbidden by the specification that weft reads, with a remark, or refuses in other words.
 LENIENT = {
-    "m144-text-empty": "the metadata is empty",               # no fragment that could be named
+    "m144-text-empty": "the metadata is empty",               # no fragment to name
     "m145-text-no-rs": None,                                  # objects alone can be told apart
     "m21-no-data-stream-class": "no data stream class",       # an application that registered nothing
     "m148-text-cut-in-third": "no data stream class",
     "m44-alias-later": "no field class alias 'u8'",           # used in fragment 4 already
-    "m52-environment-null": "taken as empty",                 # as LTTng-UST may write
+    "m52-environment-null": "taken as empty",                 # LTTng-UST may write it
     "m70-alignment-0": "taken as 1",
     "m74-mappings-null": "taken as none",
     "m171-text-tsdl": "this is no JSON value",                # the eighth fragment
@@ -32,7 +32,7 @@ READ_ON = {
     "d36-time-back": 3,                                       # the clock is set back, as babeltrace2 has it
     "d39-event-before-begin": 0,
     "d30-utf16-lone-surrogate": 0, "d31-utf16be-null-terminated-lone": 0, "d32-utf32-beyond": 0,
-    "d44-empty-event": 1, "d47-event-class-missing-default": 1, "d48-stream-class-missing-default": 1, # no event
+    "d44-empty-event": 1, "d47-event-class-missing-default": 1, "d48-stream-class-missing-default": 1, # events: none
 }
 
 
@@ -98,7 +98,7 @@ class Made(Case):
                 self.assertEqual(run.code, 0 if harmless else 3, run)
 
     def test_replaced_characters(self):
-        """What is no character becomes U+FFFD, in text and JSON; the text goes on behind it."""
+        """Replaced characters: invalid ones become U+FFFD, in text and JSON; the text goes on after them."""
         need(CASES)
         for case, text in (("d30-utf16-lone-surrogate", "a\ufffdb"), ("d31-utf16be-null-terminated-lone", "\ufffda"),
                            ("d32-utf32-beyond", "\ufffda")):
@@ -130,7 +130,7 @@ def structure(**members):
 
 
 class Written(Case):
-    """What the cases above do not have."""
+    """Cases beyond those above."""
 
     def trace(self, *objects, stream=b"", **how):
         return write(os.path.join(scratch(), "t"), fragments(PREAMBLE, *objects, **how), s=stream)
@@ -240,7 +240,7 @@ def blob(origin, path):
 
 
 class Odd(Case):
-    """What a tracer may declare, but none does."""
+    """Declarations that are allowed, but that no tracer uses."""
 
     def trace(self, *objects, stream=b""):
         return write(os.path.join(scratch(), "t"), fragments(PREAMBLE, *objects), s=stream)
@@ -273,7 +273,7 @@ class Odd(Case):
         self.assertEqual(self.ok("events", trace, "--where", "t == 'a'").text, lines[1])
 
     def test_event_of_half_a_gigabyte(self):
-        """Where its header lies is counted in 32 bits."""
+        """Event of half a gigabyte: the place of its header is counted in 32 bits."""
         stream = {"type": "data-stream-class", "event-record-common-context-field-class": structure(
             n=number(32), b=blob("event-record-common-context", ["n"]))}
         trace = self.trace(stream, event(structure(a=U8)), stream=(1 << 29).to_bytes(4, "little"))
@@ -305,7 +305,7 @@ class Odd(Case):
         self.assertIn("cannot be read: a variant's tag selects none of its options; 4 bytes skipped", run.message)
 
     def test_long_heads(self):
-        """What events refer to there is looked up for each of them."""
+        """Fields of long heads that events refer to are looked up for each of them."""
         for context, stream in (
                 (structure(n={"type": "variable-length-unsigned-integer"}), b"\x80" * 600 + b"\0"),
                 (structure(t={"type": "null-terminated-string", "encoding": "utf-16le"}), b"a\0" * 300 + b"\0\0")):
@@ -326,7 +326,7 @@ class Odd(Case):
         self.assertEqual(fields, {"w": "0xAB", "o": "017", "v": "0x01" + "81" * 700})
 
     def test_options_without_a_name(self):
-        """They are numbered, but for numbers that are the name of another one."""
+        """Options without a name are numbered, except by numbers that are names of others."""
         options = [{"name": "1", "selector-field-ranges": [[0, 0]], "field-class": structure(a=U8)}] + [
             {"selector-field-ranges": [[i, i]], "field-class": structure(**{"b%d" % i: U8})} for i in (1, 2)]
         payload = structure(s=U8, v={"type": "variant", "selector-field-location": {"path": ["s"]}, "options": options})
@@ -393,7 +393,7 @@ class Recorded(Case):
                 self.same_text(os.path.join(top, kind + "-ctf-2"), "ust-ctf2", kind + "-ctf-2")
 
     def test_archives_of_both_formats(self):
-        """They are two traces, even where they lie in one session's directory."""
+        """Archives of both formats are two traces, even in one session's directory."""
         top, mixed = self.unpacked("ust-ctf2"), os.path.join(scratch(), "mixed")
         texts = []
         for form in ("ctf-2", "ctf-1.8"):

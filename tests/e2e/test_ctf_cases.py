@@ -22,7 +22,7 @@ def times(text):
 
 
 def babeltrace2(path):
-    """Its text; None when it gives up."""
+    """Returns its text; None if it gives up."""
     done = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], capture_output=True)
     return None if done.returncode else done.stdout.decode("utf-8", "replace")
 
@@ -41,7 +41,7 @@ class Cases(Case):
 
 class Times(Cases):
     def same(self, made, expected, other="same", code=0):
-        """other: 'same', 'gives up', or 'rounds' where babeltrace2 is right up to its rounding."""
+        """other: 'same', 'gives up', or 'rounds' if babeltrace2 is right up to its rounding."""
         path = made.write(self.path())
         run = weft("events", path)
         self.assertEqual(run.code, code, run)
@@ -95,7 +95,8 @@ class Times(Cases):
         self.same(made.packet(0, 5 * WRAP + 100, 5 * WRAP + 7), [11, 19, 3 * WRAP + 50, 5 * WRAP + 7])
 
     def test_narrow_begin_and_end(self):
-        """Their low bits go on from the packet before. babeltrace2 takes them for the whole clock, and stops."""
+        """Narrow begin and end times: their low bits continue those of the packet before. babeltrace2 takes them for
+        the whole clock, and stops."""
         made = Clocked(32, 32).packet(10, 20, 11, 19).packet(WRAP - 100, WRAP + 10, WRAP - 50, WRAP + 5)
         made.packet(WRAP + 30, 3 * WRAP - 1, 2 * WRAP + 20).packet(3 * WRAP, 3 * WRAP + 5, 3 * WRAP + 1)
         self.same(made, [11, 19, WRAP - 50, WRAP + 5, 2 * WRAP + 20, 3 * WRAP + 1], "gives up")
@@ -167,8 +168,8 @@ U8 = "integer { size = 8; align = 8; }"
 ALIAS = f"typealias {U8} := u8;\n"
 SAME, REFUSES, DIFFERS = "same", "refuses", "differs"
 
-# What, declarations at the top, fields of the event, its bytes, the line behind the event's name, what babeltrace2
-# does.
+# Cases: title, declarations at the top, fields of the event, its bytes, the line after the event's name, result of
+# babeltrace2.
 READ = [
     # Lengths and tags: the closest field around the declaration of the type, not around its use (4.2.2 of the
     # specification). Where none is around the declaration: around the use.
@@ -198,7 +199,7 @@ READ = [
     ("a named variant and two tags", ALIAS,
      "enum : u8 { A, B } t; enum : u8 { B, A } u; variant v <t> { u8 A; string B; } q; variant v <u> r;", b"\1\1ab\0\3",
      '{ t = ( "B" : container = 1 ), u = ( "A" : container = 1 ), q = { "ab" }, r = { 3 } }', SAME),
-    # Several types in one declaration (C.2.2: declaration-specifiers).
+    # Declarations of several types (C.2.2: declaration-specifiers).
     ("two structs", f"struct a {{ {U8} x; }} struct b {{ {U8} y; }};", "struct a p; struct b q;", b"\1\2",
      "{ p = { x = 1 }, q = { y = 2 } }", REFUSES),
     ("three kinds", ALIAS + "enum e : u8 { X } struct b { u8 y; } variant v { u8 X; };",
@@ -236,7 +237,7 @@ READ = [
     ("more alignment", f"struct a {{ {U8} x; }};", f"{U8} q; struct a align(32) z; {U8} r;", b"\1\0\0\0\2\3",
      "{ q = 1, z = { x = 2 }, r = 3 }", REFUSES),
 ]
-# What, declarations, fields, what is said.
+# Cases: title, declarations, fields, message.
 REFUSED = [
     ("a nested name outside", f"struct s {{ struct t {{ {U8} x; }} q; }};", "struct s a; struct t b;",
      "line 5: no struct 't' was declared before"),
@@ -262,7 +263,7 @@ REFUSED = [
      "a clock's freq must be a number, not negative"),
     ("clock offset", "clock { name = c; offset = now; };\n", f"{U8} x;", "a clock's offset must be a number"),
 ]
-# What, the trace's attributes, declarations, the field and its bytes, the line, what is noted.
+# Cases: title, the trace's attributes, declarations, the field and its bytes, the line, the note.
 NOTED = [
     *((f"base {base}", "", "", f"integer {{ size = 8; align = 8; base = {base}; }} x;", b"\x15", "{ x = 21 }",
        r"line 4: unknown base .*, decimal is used") for base in ("7", '"seven"', "symbolic", "0", "-10", "100")),
@@ -295,7 +296,7 @@ class Declarations(Cases):
                     self.assertEqual(does, other, theirs)
 
     def test_refused(self):
-        """In one line that names the place."""
+        """Refusals in one line that names the place."""
         for what, declarations, fields, words in REFUSED:
             with self.subTest(what):
                 run = weft("events", self.made(declarations, fields, bytes(16)))
@@ -375,7 +376,7 @@ class Names(Cases):
         self.assertEqual(event["fields"]["v"], {"_a": 7})
 
     def test_contexts(self):
-        """In one object: the innermost has the name, others are called as a length or tag would call them."""
+        """Contexts in one object: the innermost has the name, others are named as a length or tag would name them."""
         path, event = self.event(
             f"{U8} a; {U8} d;", ctf_made.word(8 * 16, 32) + bytes([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]),
             f"stream {{ packet.context := struct {{ {ctf_made.integer(32)} packet_size; {U8} a; {U8} b; {U8} c; "

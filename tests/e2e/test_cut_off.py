@@ -86,11 +86,11 @@ class ServerGoesOn(ServerCase):
         return list_
 
     def is_offered(self, path):
-        """Whether the output that is asked has data: what is left of a trace may have none."""
+        """Returns whether the queried output has data: the rest of a trace may have none."""
         return path.split("/")[5] in {o["id"] for o in self.server.get(path.split("/outputs/")[0] + "/outputs").json}
 
     def answers(self, questions):
-        """To all questions, once nothing is being opened any more."""
+        """Returns the answers to all queries, once no trace is being opened."""
         found = set()
         for path, parameters in questions:
             end = time.monotonic() + 60 * SLOWDOWN
@@ -116,7 +116,7 @@ class ServerGoesOn(ServerCase):
         end = time.monotonic() + 20 * SLOWDOWN
         while not any(a.refused for a in askers) and time.monotonic() < end:
             time.sleep(0.02)
-        time.sleep(min(0.5 * SLOWDOWN, 2))  # for the others to be told, too
+        time.sleep(min(0.5 * SLOWDOWN, 2))  # pause until the others know, too
         for a in askers:
             a.ended.set()
         for a in askers:
@@ -160,7 +160,8 @@ class ServerGoesOn(ServerCase):
         self.assertEqual(self.server.stop(), 0, self.server.errors())
 
     def who(self):
-        """What has which id in all outputs' trees: {output: {id: host and thread, or the labels down to it}}."""
+        """Returns the owner of each id in all outputs' trees: {output: {id: host and thread, or the labels down to
+        it}}."""
         x = self.server.first()
         found = {}
         for o in self.server.get(f"/experiments/{x['UUID']}/outputs").json:
@@ -171,7 +172,8 @@ class ServerGoesOn(ServerCase):
                 for e in (model or {"entries": []})["entries"]:
                     tid = e.get("metadata", {}).get("TID")
                     name = e["labels"][0]
-                    if o["id"] == "weft.requests.groups":  # whose first column is a number in the order of their size
+                    if o["id"] == "weft.requests.groups":  # output whose first column is a number in the order of their
+                                                           # size
                         name = (e["labels"][1], e["labels"][7])
                     whose[e["id"]] = whose[e["parentId"]] + (tid[0] if tid else name,)
         return found
@@ -190,8 +192,8 @@ class ServerGoesOn(ServerCase):
             self.assertLess(time.monotonic(), end, str(answer))
 
     def test_ids_of_before(self):
-        """What the rows of a trace were called by is not said of others when less is left of it, and is the same when
-        only a store was built again."""
+        """Ids from before: those of a trace's rows are not used for others when less is left of it, and are the same
+        when only a store was built again."""
         old = self.who()
         self.reopen(largest(self.store, "chunk.1"), 0.5)
         self.assertEqual(self.who(), old)
@@ -199,11 +201,11 @@ class ServerGoesOn(ServerCase):
         for share in (0.6, 0.6):
             self.reopen(os.path.join(self.trace, "web", "kernel", "ch_0"), share)
             new = self.who()
-            self.assertLessEqual(set(new), set(old))  # what is left may have no data for some
+            self.assertLessEqual(set(new), set(old))  # missing entries: the rest may have no data for some
             for output, whose in new.items():
                 both = set(whose) & set(old[output])
                 self.assertGreater(len(both), 0.3 * len(whose), output)
-                if output == THREAD_STATUS:  # who is below whom is not known of all any more
+                if output == THREAD_STATUS:  # output whose parents are not all known any more
                     self.assertEqual({i: whose[i][-1:] for i in both}, {i: old[output][i][-1:] for i in both})
                 else:
                     self.assertEqual({i: whose[i] for i in both}, {i: old[output][i] for i in both}, output)
@@ -211,7 +213,7 @@ class ServerGoesOn(ServerCase):
                     self.assertEqual(said.setdefault((output, i), whose[i][-1:]), whose[i][-1:], output)
 
     def test_one_of_two(self):
-        """Another experiment hears nothing of it."""
+        """Another experiment is not affected."""
         other = copy_of(scenario("three-tier"))
         self.server.stop()
         with Server("--trace-root", os.path.dirname(other), self.trace, store=self.store) as self.server:
@@ -262,7 +264,7 @@ class Verbs(Case):
         self.assertIn(self.file, lines[0])
 
     def test_events(self):
-        """What is printed is the beginning of what is printed of the whole trace; then one line tells."""
+        """Printed events are the beginning of those of the whole trace; then one line reports the cut."""
         whole = weft("events", self.trace, "--limit", "1500000").out
         process = self.start("events", self.trace)
         head = process.stdout.read(1 << 20)
@@ -275,9 +277,9 @@ class Verbs(Case):
         self.assertTrue(printed.endswith(b"\n"))
 
     def told(self, *args):
-        """Until one of the cuts falls into the work; those before it are of the opening, or come too late."""
+        """Repeats until one of the cuts falls into the work; earlier ones hit the opening, later ones come too late."""
         for _ in range(60):
-            begin = time.monotonic() # each time: how fast the machine is changes
+            begin = time.monotonic() # measured each time: the machine's speed changes
             self.ok(*args)
             seconds = time.monotonic() - begin
             shutil.rmtree(self.store, ignore_errors=True)

@@ -25,8 +25,8 @@ PUBLIC = ("many-threads", "flipping-endianness", "hello-lost", "bug446190")
 UNEVEN = ("many-threads",)
 CUTTINGS = int(os.environ.get("WEFT_CUTTINGS", "1" if SANITIZER else "2"))
 MOST_CUTS = 8
-MOST_STEPS = 3  # in which archives come
-MOST_THREADS = 30 // (SLOWDOWN + 1)  # whose paths are asked for; dealt to the cuttings
+MOST_STEPS = 3  # maximum number of steps in which archives come
+MOST_THREADS = 30 // (SLOWDOWN + 1)  # number of threads whose paths are queried; distributed over the cuttings
 SEED = seed(29)
 
 
@@ -43,7 +43,7 @@ def has_trace(path):
 
 
 def place_in_session(path):
-    """Where LTTng has the trace in a session's directory, and in each archive of it."""
+    """Returns LTTng's place of the trace in a session's directory, and in each archive of it."""
     directory = next(d for d, _, names in os.walk(path) if "metadata" in names)
     found = re.search(r"/(kernel|ust/.*)$", directory)
     return found[1] if found else ""
@@ -67,14 +67,14 @@ class Compared:
     def start(self, test):
         test.ok("index", self.trace, "--store", self.store)
         run = weft("threads", self.trace, "--all", "--store", self.store, "--format", "json")
-        self.has_threads = run.code in (0, 3)  # not of calls of user space alone
+        self.has_threads = run.code in (0, 3)  # true unless the trace has only calls of user space
         threads = json.loads(run.out) if self.has_threads else []
         names = [f"{t['host']}:{t['tid']}" for t in threads]
         self.threads = [n for n in names if names.count(n) == 1]
         self.talk.start(self.trace, self.store, self.dice.sample(self.threads, min(2, len(self.threads))))
 
     def verbs(self):
-        """Every verb; and paths of some threads, all of them in turn."""
+        """Returns every verb, and paths of some threads, all of them in turn."""
         if not self.has_threads:
             return
         yield "threads", "--all"
@@ -108,7 +108,7 @@ class Cuts(Case):
                 yield number, os.path.join(out, part), os.path.join(top, name, "archives", part, place_in_session(path))
 
     def grow(self, one, dice):
-        """They come a few at a time, and are indexed in between."""
+        """Makes archives arrive a few at a time, indexed in between."""
         top, store = scratch(), scratch()
         coming, in_order = sorted(self.cut(one.trace, top, dice)), dice.random() < 0.8
         if not in_order:
@@ -134,7 +134,7 @@ class Cuts(Case):
                 one.same(self, trace, store, in_order and name not in UNEVEN)
                 shutil.rmtree(trace)
                 shutil.rmtree(store)
-        # One cutting alone may have found its chunks joined again.
+        # Single cuttings may have found their chunks joined again.
         self.assertGreaterEqual(several, min(CUTTINGS - 1, 1))
         return one
 

@@ -57,7 +57,8 @@ class Deployed(Case):
             return json.load(answer)
 
     def coordinates(self, url, token, hosts):
-        """All nodes are there, as one experiment with the traces of all hosts; whoever has no token learns nothing."""
+        """Checks that all nodes are there, as one experiment with the traces of all hosts; without a token nothing is
+        answered."""
         with self.assertRaises(urllib.error.HTTPError) as refused:
             self.asked(url, "t999", "/servers")
         self.assertEqual(refused.exception.code, 401)
@@ -109,7 +110,7 @@ class Kubernetes(Deployed):
         self.objects = {(o["kind"], o["metadata"]["name"]): o for o in objects}
 
     def test_structure(self):
-        """What an API server would insist on, and that names which belong together are the same."""
+        """Rules of an API server, and equality of names that belong together."""
         versions = {"ConfigMap": "v1", "Service": "v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1"}
         self.assertEqual({kind for kind, _ in self.objects}, set(versions))
         for (kind, name), o in self.objects.items():
@@ -143,7 +144,7 @@ class Kubernetes(Deployed):
         self.assertEqual(volumes["token"]["secret"]["secretName"], "weft-nats")
 
     def test_it_runs(self):
-        """All command lines, with the volumes as directories."""
+        """Command lines of all containers, with directories as volumes."""
         self.broker_by(self.objects["ConfigMap", "weft-nats"]["data"]["nats.conf"])
         pod = self.objects["DaemonSet", "weft-node"]["spec"]["template"]["spec"]
         probe = pod["containers"][0]["livenessProbe"]["httpGet"]["path"]
@@ -160,7 +161,7 @@ class Kubernetes(Deployed):
         self.coordinates(self.address(coordinator), "t77", ["web"])
 
     def command(self, pod, hosts):
-        """What its container runs, with directories here for those in it."""
+        """Returns a container's command, with directories here for those in it."""
         c = pod["containers"][0]
         hosts = {"/var/lib/weft": scratch(), **hosts}
         self.assertLessEqual({m["mountPath"] for m in c["volumeMounts"]}, set(hosts) | {"/tmp"})
@@ -202,7 +203,7 @@ class Compose(Deployed):
         self.assertTrue(any(v.endswith(":/traces:ro") for v in self.services["node"]["volumes"]))
 
     def test_it_runs(self):
-        """All three, with the volumes and secrets as directories."""
+        """Run of all three, with directories as volumes and secrets."""
         secrets, inside = scratch(), {"/var/lib/weft": None, "/traces": os.path.join(example("three-tier"), "db")}
         for name, text in (("token", self.token), ("viewer-token", "t77")):
             write(os.path.join(secrets, name), text + "\n")
@@ -259,7 +260,7 @@ class Systemd(Deployed):
             self.assertEqual((unit["ProtectSystem"], unit["CapabilityBoundingSet"]), (["strict"], [""]))
 
     def test_it_runs(self):
-        """Their command lines, as systemd would take them apart."""
+        """Command lines, split as systemd would."""
         (node,), (broker,), (coordinator,) = (self.unit(name)["ExecStart"] for name in self.UNITS[:3])
         self.assertEqual(shlex.split(broker), ["/usr/sbin/nats-server", "-c", "/etc/weft/nats.conf"])
         self.broker_by(text_of("systemd", "nats.conf"))
@@ -284,7 +285,7 @@ class Systemd(Deployed):
             self.assertEqual(p.wait(timeout=30 * SLOWDOWN), 0)
 
     def test_one_server(self):
-        """Without a cluster: viewers open what lies below its directory, with their token."""
+        """Single server without a cluster: viewers open traces below its directory, with their token."""
         (line,) = self.unit("weft-serve.service")["ExecStart"]
         environment = self.environment("serve.env")
         environment["WEFT_LISTEN"] = environment["WEFT_LISTEN"].replace("8080", "0")
@@ -327,7 +328,7 @@ class Slurm(Deployed):
         write(os.path.join(self.bin, "scontrol"), f"""#!/bin/sh
 [ "$1 $2 $3" = 'show hostnames list[0-2]' ] && printf '{first}\\n'
 """, 0o755)
-        # Each task gets what Slurm would set; all are told to end when srun is.
+        # Variables of each task as Slurm would set them; all tasks are stopped when srun is.
         write(os.path.join(self.bin, "srun"), f"""#!/bin/bash
 while [[ "$1" == --* ]]; do shift; done
 pids=()
@@ -351,7 +352,7 @@ wait "${{pids[@]}}"
         return self.start(["bash", self.script, *args], env=env)
 
     def told(self):
-        """How to ask, and the viewer's address."""
+        """Returns the command to query, and the viewer's address."""
         wait_for("it says how to ask", lambda: os.path.exists(os.path.join(self.shared, "ask")))
         with open(os.path.join(self.shared, "ask"), encoding="utf-8") as f:
             _, options, viewer = f.read().split("'")
@@ -373,7 +374,8 @@ wait "${{pids[@]}}"
             subprocess.run(["shellcheck", self.script], check=True)
 
     def test_a_cluster(self):
-        """Each host has its own traces; it ends when it is cancelled, and leaves nothing that runs."""
+        """Cluster in which each host has its own traces; it ends when it is cancelled, and leaves no running
+        process."""
         process = self.run_script(".", "/nowhere")
         options = self.options()
         wait_for("all hosts are there", lambda: all(f'"{h}"' in weft("threads", *options, "--format", "json").text
@@ -388,7 +390,7 @@ wait "${{pids[@]}}"
         self.nothing_left(process, 143)
 
     def test_a_command(self):
-        """It ends with what it was to run; what all hosts see is indexed before."""
+        """Job that ends with its command; traces that all hosts see are indexed before."""
         for host in self.HOSTS:
             shutil.rmtree(os.path.join(self.recording, host, ".weft"), ignore_errors=True)
         command = "sleep 4; $WEFT critpath $WEFT_CLUSTER --thread client:204 --format json"
@@ -407,7 +409,7 @@ wait "${{pids[@]}}"
         self.nothing_left(process, 143)
 
     def test_in_an_image(self):
-        """All programs run in it, and see the directories of the job."""
+        """Programs run in an image, and see the directories of the job."""
         write(os.path.join(self.bin, "apptainer"), f"""#!/bin/sh
 [ "$1 $2 $4 $6" = "exec --bind --pwd image.sif" ] || exit 9
 cd "$5" || exit 9

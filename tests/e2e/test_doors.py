@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What every server of weft refuses at its door: old versions of TLS, names that pages of others may use, tokens that
-are none, and paths that mean another one behind a coordinator."""
+"""Requests refused by every server of weft: old versions of TLS, names that other sites' pages may use, invalid tokens,
+and paths that mean another one behind a coordinator."""
 import http.client
 import http.server
 import os
@@ -17,7 +17,7 @@ from tsp_server import Server, ServerCase
 from weft_e2e import BIN, main, need, scratch
 
 
-CONNECTIONS = 2048  # at once
+CONNECTIONS = 2048  # simultaneous connections
 
 
 def pair():
@@ -30,10 +30,10 @@ def pair():
 
 
 def speaks(address, version, protocols=()):
-    """Whether the server there speaks that version of TLS."""
+    """Returns whether the server there speaks that version of TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    context.set_ciphers("ALL:@SECLEVEL=0")  # else OpenSSL does not offer the old ones by itself
+    context.set_ciphers("ALL:@SECLEVEL=0")  # makes OpenSSL offer the old ones
     context.minimum_version = context.maximum_version = version
     if protocols:
         context.set_alpn_protocols(list(protocols))
@@ -56,7 +56,7 @@ def status(address, path, host):
 
 
 def raw(address, request):
-    """What comes back until the server closes."""
+    """Returns all bytes received until the server closes."""
     host, port = address.split("//")[-1].rsplit(":", 1)
     answer = b""
     with socket.create_connection((host, int(port)), timeout=60) as c:
@@ -65,7 +65,7 @@ def raw(address, request):
             while more := c.recv(65536):
                 answer += more
         except ConnectionError:
-            pass  # what was behind the refused request is not read
+            pass  # bytes behind the refused request are not read
     return answer
 
 
@@ -99,7 +99,7 @@ class Doors(ServerCase):
                 for host in ("traces.example", "TRACES.EXAMPLE:80", "localhost", "127.0.0.1", "192.0.2.1", "[::1]:80",
                              socket.gethostname()):
                     self.assertNotEqual(status(address, path, host)[0], 421, (address, host))
-        for url in (server.url, coordinator.url):  # those who watch over servers call them by address
+        for url in (server.url, coordinator.url):  # monitoring calls servers by address
             self.assertEqual(status(url, "/tsp/api/health", "192.0.2.1")[0], 200)
 
     def test_tokens_of_blanks(self):
@@ -138,7 +138,7 @@ class Doors(ServerCase):
                 self.assertEqual(answer.count(b"HTTP/1.1 "), 1, (address, body, answer))
 
     def test_all_connections_taken(self):
-        """Who watches over a server that is full does not take it for dead."""
+        """Health checks are answered by a server with all connections taken."""
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))

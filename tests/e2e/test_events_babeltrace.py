@@ -72,7 +72,7 @@ class Babeltrace2(Lines):
         need("babeltrace2")
 
     def test_every_trace(self):
-        """All recorded traces that babeltrace2 reads whole."""
+        """Output of all recorded traces that babeltrace2 reads whole."""
         compared = 0
         for path in traces_below(os.path.join(DATA, "traces")) + traces_below(PUBLIC):
             code, theirs, told = reader("babeltrace2", path)
@@ -91,7 +91,7 @@ class Babeltrace2(Lines):
             absent("no recorded traces (set WEFT_DATA)")
 
     def test_machines_together(self):
-        """Several traces in one order of time."""
+        """Machines together, in one order of time."""
         for name in ("three-tier", "three-tier-disk", "scp-net", "bsp", "mpi", "vm", "rotated"):
             path = os.path.join(DATA, "traces", name)
             if not have(path):
@@ -107,8 +107,8 @@ class Babeltrace2(Lines):
         need(os.path.join(DATA, "traces"))
 
     def test_random_declarations(self):
-        """Every kind of field at any place, in both byte orders, clocks of any width and frequency; JSON and CSV must
-        be well-formed and hold as many events."""
+        """Random declarations: every kind of field at any place, in both byte orders, clocks of any width and
+        frequency; JSON and CSV must be well-formed and hold as many events."""
         place = scratch()
         first = seed(0)
         for made in range(first, first + int(os.environ.get("WEFT_RANDOM_TRACES", 60))):
@@ -121,7 +121,7 @@ class Babeltrace2(Lines):
                 self.assertEqual(run.message, "")
                 if freq == 10**9:
                     self.same(run.out, theirs, f"seed {made}", stale=False)
-                else: # its times are rounded otherwise
+                else: # times rounded differently
                     self.same(without_times(run.out), without_times(theirs), f"seed {made}", stale=False)
                 lines = json_lines(self.ok("events", path, "--format", "json"))
                 self.assertEqual([line["ts"] for line in lines], times)
@@ -133,7 +133,7 @@ class Babeltrace2(Lines):
 
 
 class Counts(Lines):
-    """What the READMEs beside the traces say, where babeltrace2 stops early."""
+    """Counts in the READMEs beside the traces, for traces that babeltrace2 does not read to the end."""
 
     def check(self, path, events, lost=0):
         need(path)
@@ -165,7 +165,7 @@ class Counts(Lines):
         self.assertEqual((info["events"], info["lost_events"]), (10065, 103708))
 
     def test_rotated(self):
-        """One trace in five pieces: as many events as the pieces have."""
+        """Rotated trace in five pieces: as many events as the pieces have."""
         path = need(os.path.join(DATA, "traces", "rotated"))
         (info,) = self.json("info", path)
         pieces = [self.json("info", piece)[0]["events"] for piece in traces_below(path)]
@@ -206,7 +206,7 @@ class Babeltrace2Suite(Lines):
         self.assertEqual((run.out, run.message), (b"", ""))
 
     def test_expected(self):
-        """As many events as in the output that babeltrace 2 is expected to give."""
+        """Number of events in the expected output of babeltrace 2."""
         pieces = {"2packets-barectf-event-before-packet": ["2packets", "barectf-event-before-packet"], "simple": None,
                   "meta-ctx-sequence": None}
         for name in sorted(os.listdir(os.path.join(SUITE, "expected"))):
@@ -228,7 +228,7 @@ class Babeltrace2Suite(Lines):
         self.assertRegex(run.message, r"^weft: [^\n]*\n$")
 
     def test_refusals(self):
-        """One line that names the place."""
+        """Refusal in one line that names the place."""
         for name, place in (("fail1", "line 15"), ("fail2", "line 9"), ("integer-range", "line 7"),
                             ("invalid-sequence-length-field-class", "line 23"),
                             ("invalid-variant-selector-field-class", "line 23"), ("lttng-modules-2.0-pre1", "byte 0"),
@@ -250,7 +250,7 @@ class Babeltrace2Suite(Lines):
         self.assertRegex(run.message, r"/channel0_3: byte 0: ")
 
     def test_corrupted_beside_sound(self):
-        """One stream of a set is damaged: the others are read. (The third is a copy of the first.)"""
+        """Damaged stream of a set: the others are read. (The third is a copy of the first.)"""
         path = os.path.join(SUITE, "deterministic-ordering")
         run = weft("events", path)
         self.assertEqual(run.code, 3, run)
@@ -328,7 +328,7 @@ class FieldValues(Case):
         return (text if text.endswith("]") else text + " x") + ";"
 
     def simple(self, value, container=False):
-        """Without what weft tells beyond the expected values: names of options, labels."""
+        """Returns the value without additions to the expected values: names of options, labels."""
         if isinstance(value, list):
             return [self.simple(v) for v in value]
         if isinstance(value, dict):
@@ -354,7 +354,7 @@ class FieldValues(Case):
             with self.subTest(name):
                 (line,) = json_lines(self.ok("events", path, "--format", "json"))
                 got, wanted = self.simple(line["fields"]["x"]), field_value(expected)
-                if isinstance(wanted, dict) and "cat" in wanted: # told with six digits
+                if isinstance(wanted, dict) and "cat" in wanted: # number with six digits
                     self.assertAlmostEqual(got["cat"], wanted["cat"], places=5)
                     got["cat"] = wanted["cat"]
                 self.assertEqual(got, wanted)
@@ -432,7 +432,7 @@ class Selection(Case):
         self.assertEqual(self.chosen("--where", 'comm == "tier" && host == "db"'), wanted)
 
     def test_thread_in_a_window(self):
-        """Who runs at the begin of the window is known, whatever happened before it."""
+        """Thread at the begin of a window: known, whatever happened before."""
         threads = self.running()
         tid = next(t[0] for t in threads if t and t[1] == "tier")
         mine = [e for e, t in zip(self.all, threads) if t and t[0] == tid]

@@ -159,7 +159,7 @@ class Usable(Case):
 
     @needs("babeltrace2")
     def test_columns(self):
-        """Each in its place, with the values that babeltrace2 shows; the thread is who was switched to last."""
+        """Columns in their places, with the values that babeltrace2 shows; the thread is the last one switched to."""
         expected, running, before = [], small_trace.IDLE, None
         for time, host, name, cpu, f in babeltrace2(self.trace)[0]:
             if name == "sched_process_exec": # the thread has the new name from here on
@@ -175,7 +175,7 @@ class Usable(Case):
         self.assertEqual(self.objects(self.trace, columns), expected)
         texts = [["" if v is None else str(v) for v in row] for row in expected]
         self.assertEqual(self.csv(self.trace, columns), texts)
-        # what is selected does not change who runs; the time between is that of the lines that are there
+        # Selections do not change the running thread; the time between is that of the selected lines.
         wanted = [i for i, row in enumerate(expected) if row[4] == "sched_waking"]
         for options in (["--names", "sched_waking"], ["--where", "name == 'sched_waking' && tid >= 0"]):
             rows = self.csv(self.trace, columns, *options)
@@ -208,7 +208,7 @@ class Usable(Case):
                                   for v in row] for row in rows])
         self.assertEqual(sorted(int(row[1]) for row in self.csv(trace, "cpu,lost") if row[1]), lost)
         self.assertEqual(sorted(row[0] for row in self.objects(trace, "lost,ts") if row[0] is not None), lost)
-        self.assertEqual(len(self.csv(trace, "cpu,ts")), len(lines)) # nothing there would say that it is a loss
+        self.assertEqual(len(self.csv(trace, "cpu,ts")), len(lines)) # no field there would show that it is a loss
 
     def test_columns_of_all_kinds(self):
         """The bytes of the event say what each is. No clock: no time."""
@@ -259,7 +259,7 @@ class Usable(Case):
             self.assertIn(told, run.message)
 
     def test_names_of_babeltrace2(self):
-        """Its --names says which names to print."""
+        """Values of --names, which selects the names to print."""
         for word in ("none", "all", "payload", "context", "header"):
             (note,) = self.notes("--names", word)
             self.assertRegex(note, rf"\A--names {word}: no event .* has such a name; it chooses events here, ")

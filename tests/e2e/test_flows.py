@@ -24,7 +24,7 @@ ELEMENT = re.compile(r"\] = (\d+)")
 
 
 class Went:
-    """What is known of one way of a connection."""
+    """Known figures of one direction of a connection."""
 
     def __init__(self):
         self.sent, self.received, self.again, self.delays = [], [], 0, []  # (time, bytes); packets; ns
@@ -97,7 +97,7 @@ class Recorded(Flows):
         return rows
 
     def sums(self, lines, pairs):
-        """Of two hosts what their connections add up to."""
+        """Returns the sums of the connections of two hosts."""
         for pair in pairs:
             mine = [r for r in lines if (r["from"], r["to"]) == (pair["from"], pair["to"])]
             self.assertEqual(pair["connections"], len(mine))
@@ -135,7 +135,7 @@ class Recorded(Flows):
         self.assertGreater(seen, 0)
 
     def test_network_of_known_delay(self):
-        """Between n1 and n2 the network held each packet for 30 ms; the others did not wait."""
+        """Network delay between n1 and n2: each packet was held for 30 ms; the others were not delayed."""
         rows = {(r["from"], r["to"]): r for r in self.flows(scenario("scp-net"), "--store", scratch())}
         for way in (("n1", "n2"), ("n2", "n1")):
             r = rows[way]
@@ -271,7 +271,7 @@ class Made(Flows):
                    end=last)
 
     def test_a_host_that_is_not_there(self):
-        """It is called by its address, and there are no delays."""
+        """An absent host is named by its address, and there are no delays."""
         world, folder = self.world(9)
         rows = self.flows(*(os.path.join(folder, h) for h in ("h0", "h1")), "--store", scratch(), "--no-sync")
         shown = {(r["from"], r["to"]): r for r in rows}
@@ -303,7 +303,7 @@ class Made(Flows):
 
 
 class OfCluster(Flows):
-    """The same as of traces in one place."""
+    """Flows of a cluster: the same as of traces in one place."""
 
     def same(self, cluster, traces, store, *options):
         for form in ("json", "csv", "table"):
@@ -339,7 +339,7 @@ class OfCluster(Flows):
                 self.same(cluster, [folder], store)
 
     def test_a_node_that_is_away(self):
-        """What others saw of its hosts is shown, and that it is away."""
+        """Flows of a missing node's hosts are shown as the others saw them, with a note."""
         recording = scenario("three-tier")
         with Cluster({h: [path] for h, path in hosts_of(recording).items()}) as cluster:
             asked = ("flows", "--cluster", cluster.broker.url, "--format", "json", "--timeout", "20s")

@@ -12,7 +12,7 @@ from weft_e2e import ROOT, SLOWDOWN, Case, main, need, scratch
 
 EXAMPLE = os.path.join(ROOT, "examples", "glidein")
 STAGES = ["init", "pre_setup", "setup", "main", "cleanup"]
-LOST = ["main"]  # what was running when it was killed, beside the glidein itself
+LOST = ["main"]  # spans running when it was killed, beside the glidein itself
 WORK_S = 2
 
 
@@ -76,7 +76,7 @@ class Glideins(Case):
         self.assertEqual([os.path.basename(home) for home in left], ["CE_one.2"], "who is killed leaves its directory")
 
     def test_without_weft_span(self):
-        """It is as if there were no tracing."""
+        """Without weft-span the glidein runs as if there were no tracing."""
         out = os.path.join(scratch(), "run")
         env = {"PATH": os.environ["PATH"], "WEFT_SPAN": "/nonexistent/weft-span", "PYTHONDONTWRITEBYTECODE": "1"}
         code = "import glideinTracer as g; t = g.Tracer(); t.initial_trace({'entry': 'e'}); print(t.GLIDEIN_TRACE_ID)"
@@ -88,7 +88,7 @@ class Glideins(Case):
         self.assertEqual((run.returncode, run.stderr), (0, b""))
 
     def test_an_early_failure(self):
-        """Where nothing can be written the first stage has failed, and so has the glidein."""
+        """If nothing can be written, the first stage fails, and so does the glidein."""
         with Collector() as c:
             run = subprocess.run([os.path.join(EXAMPLE, "glidein_startup.sh"), "-entry", "e"], cwd="/proc",
                                  capture_output=True, timeout=60 * SLOWDOWN,

@@ -50,7 +50,7 @@ def write_minute(directory, number, overlapping):
 
 
 def counted(number, counters):
-    """How an event is declared that has these counters, and what one has: in archive `number`."""
+    """Returns the declaration of an event with these counters, and its values: in archive `number`."""
     text = f"""event {{ name = "sched_wakeup"; id = {3 + len(counters)}; stream_id = 0;
 	context := struct {{ {" ".join(f"uint64_t {c};" for c in counters)} }}; fields := struct {{
 	letter _comm[16]; int32_t _tid; int32_t _prio; int32_t _target_cpu; }}; }};
@@ -91,7 +91,7 @@ class Growth(Case):
             ("critpath", self.trace, "--thread", "solo:15", "--format", "json"))]
 
     def whole(self):
-        """As if it had been indexed at once."""
+        """Checks that the result equals indexing at once."""
         fresh = scratch()
         self.ok("index", self.trace, "--store", fresh)
         self.assertEqual(self.said(self.store), self.said(fresh))
@@ -121,7 +121,7 @@ class Growth(Case):
         self.assertEqual({n: i for n, i in after.items() if n in before and number(n) != last},
                          {n: i for n, i in before.items() if number(n) != last})
         self.assertGreater(len(after), len(before))
-        self.index()  # which joins what is small
+        self.index()  # joins small chunks
         self.assertLess(len(stores(self.store)), len(after))
         self.whole()
 
@@ -146,7 +146,7 @@ class Growth(Case):
         self.come(self.names[2])
         self.index()
         self.whole()
-        shutil.rmtree(self.place(self.names[0]))  # whose place the stores must not have
+        shutil.rmtree(self.place(self.names[0]))  # trace whose place the stores must not have
         self.index()
         self.whole()
 
@@ -171,7 +171,7 @@ class Growth(Case):
         self.whole()
 
     def counters(self, store):
-        """What a server shows of them: all values."""
+        """Returns all values that a server shows of them."""
         with Server(self.trace, store=store) as server:
             x = server.first()
             base = f"/experiments/{x['UUID']}/outputs/XY/{COUNTERS}"
@@ -240,7 +240,7 @@ class Growth(Case):
         self.assertEqual(lost, [])
 
     def test_killed_while_archives_come(self):
-        """Each time with what others that were killed have left, one time in two."""
+        """Killed while archives come: each time with the leftovers of earlier killed processes, one time in two."""
         for kill in range(KILLS):
             if not kill % len(self.names):
                 self.setUp()
@@ -327,7 +327,7 @@ class Talking(Case):
             for _ in range(DICE.choice((1, 1, 2))):
                 self.arrive(host)
             if step % 10 == 0:
-                self.ok("index", self.trace, "--store", self.store)  # which joins chunks
+                self.ok("index", self.trace, "--store", self.store)  # joins chunks
             if step % 17 == 0 and self.messages():
                 with open(DICE.choice(self.messages()), "r+b") as f:
                     f.seek(DICE.randrange(os.path.getsize(f.name)))

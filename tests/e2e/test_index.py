@@ -12,7 +12,7 @@ from weft_e2e import Case, load, main, need, scenario, scratch, weft
 
 
 SEALED = ("chunk.1",)  # opened without being read as long as nobody touched it
-PARTS = ("graph", "flows", "states", "packets")  # of it
+PARTS = ("graph", "flows", "states", "packets")  # files of a chunk
 STORES = (*SEALED, *PARTS, "manifest")
 
 
@@ -176,7 +176,7 @@ class Stores(Case):
         self.assertEqual({r["state"] for r in json.loads(self.verify("--format", "json").out)}, {"sound"})
 
     def test_a_file_of_another_trace(self):
-        """Each file is sound; one of them belongs to another trace."""
+        """Replaced file: each file is sound, but one belongs to another trace."""
         self.index()
         directories = sorted({os.path.dirname(f) for f in store_files(self.store)})
         for name in SEALED:
@@ -235,8 +235,7 @@ class Threads(Case):
                 if r["host"] == host and r["tid"]:
                     ours[str(r["tid"])] = ours.get(str(r["tid"]), 0) + r["running"]
             running.pop("0", None)
-            # Before its first switch a CPU has one thread that only its other events betray; nothing of it is in the
-            # script's sums.
+            # Threads before a CPU's first switch are visible only in its other events, and not in the script's sums.
             for tid, ns in running.items():
                 self.assertGreaterEqual(ours.get(tid, 0), ns, f"{host} {tid}")
             differ = [tid for tid in running if ours[tid] != running[tid]]

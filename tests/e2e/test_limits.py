@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""More than a system gives: stream files without number, few open files, little memory; and input made to cost much.
-Counts are those written.
-"""
+"""Inputs beyond system limits: very many stream files, few open files, little memory; and input made to be expensive.
+Counts are those written."""
 import os
 import resource
 import struct
@@ -34,7 +33,7 @@ def write(directory, metadata, streams):
 
 
 def many_files(directory, n):
-    """One event each, whose value is 1 to 255 in turn."""
+    """Writes files of one event each, with values of 1 to 255 in turn."""
     return write(directory, TYPES + HEAD % "" + STREAM,
                  ((f"c_{i:06}", struct.pack("<IIB", MAGIC, 72, 1 + i % 255)) for i in range(n)))
 
@@ -71,7 +70,7 @@ class Limits(Case):
         self.assertGreater(run.returncode, 0)
 
     def test_little_address_space(self):
-        if weft_e2e.SANITIZER: # they reserve address space
+        if weft_e2e.SANITIZER: # sanitizers reserve address space
             return
         many_files(self.dir, 5000)
         run = self.limited(resource.RLIMIT_AS, 40 << 20, "events", self.dir)
@@ -119,7 +118,7 @@ class Limits(Case):
         self.assertEqual(run.out, b"")
 
     def test_events_that_refer_behind_a_long_list(self):
-        """Each event would read the whole list again."""
+        """Events that would each read the whole list again."""
         header = "uint32_t n; struct { uint8_t m; uint8_t z[m]; } l[n]; uint8_t len;"
         fields = "stream { };\nevent { name = e; fields := struct { uint8_t x[len]; uint8_t y; string s; }; };\n"
         for elements, events in ((100, 3), (1 << 20, 0)):
@@ -134,7 +133,8 @@ class Limits(Case):
             self.assertEqual(b"too long" in run.err, not events, run.err)
 
     def test_damaged_cpu_number(self):
-        """Of the only packet of a kernel trace: no stream says better, and no memory is taken for the CPUs below."""
+        """CPU number of the only packet of a kernel trace is damaged: no stream corrects it, and no memory is allocated
+        for the CPUs below."""
         events = small_trace.PACKETS[0]
         packet = bytearray(small_trace.packet(0, events))
         packet[72:76] = struct.pack("<I", 2000000000)

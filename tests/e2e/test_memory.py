@@ -30,7 +30,7 @@ NEVER = (1 << 63) - 1
 
 
 class Orders:
-    """What fail_memory.c is told."""
+    """Settings of fail_memory.c."""
 
     def __init__(self):
         self.path = os.path.join(scratch(), "orders")
@@ -46,7 +46,7 @@ class Orders:
         self.map[:8] = struct.pack("<q", after)
 
     def end(self):
-        """How many have failed."""
+        """Ends the failures; returns their number."""
         self.map[:8] = struct.pack("<q", NEVER)
         return struct.unpack("<q", self.map[24:32])[0]
 
@@ -100,7 +100,8 @@ class MemoryCase(ServerCase):
             self.assertEqual(answer.headers["Retry-After"], "1")
 
     def ask_or_lose(self, server, number):
-        """None where the connection ended: no thread could be started for it, or its answer not be made."""
+        """Returns the answer, or None if the connection ended: no thread could be started for it, or its answer not be
+        made."""
         try:
             return ask(server, self.questions[number])
         except (OSError, http.client.HTTPException) as e:
@@ -135,7 +136,7 @@ class MemoryCase(ServerCase):
             self.assertEqual(answer.body, self.right[i].body, f"{context}: afterwards {question[0]}")
 
     def hammer(self, server, rounds, context):
-        """All questions at once, several times; counts answers by what they were."""
+        """Sends all queries at once, several times; counts answers by kind."""
         counts, problems = {}, []
 
         def client(shift):
@@ -200,7 +201,7 @@ class FailingAllocations(MemoryCase):
             self.assertEqual(answer.json["UUID"], self.x["UUID"])
             for i, question in enumerate(self.questions):
                 answer = self.patiently(server, context, lambda q=question: ask(server, q))
-                if i == 1: # what is open is told as it is, at once
+                if i == 1: # second query: current state, at once
                     ids, right = ({o["id"] for o in a.json} for a in (answer, self.right[i]))
                     self.assertFalse(ids ^ right, f"{context}: {self.notes(server)}")
                 elif i > 1:
@@ -211,8 +212,8 @@ class FailingAllocations(MemoryCase):
         self.assertEqual(server.stop(), 0)
 
     def test_background(self):
-        """What is computed by threads of their own, and lasts: paths, pairs, filtered tables. Another server, which
-        has all the memory it wants, is the judge."""
+        """Background computations: paths, pairs, filtered tables. The reference is another server, which has enough
+        memory."""
         server = self.start()
         judge = Server(scenario("three-tier"), store=self.store)
         self.addCleanup(judge.stop)
@@ -298,7 +299,7 @@ class LittleAddressSpace(MemoryCase):
 class CommandLine(Case):
     @unittest.skipIf(SANITIZER, "sanitizers reserve address space, so limits on it do not work")
     def test_one_line(self):
-        """From too little to start to enough: one line and 1, or the answer."""
+        """Memory from too little to start to enough: one line and 1, or the answer."""
         ends = set()
         for mib in range(24, 160, 8):
             r = weft("critpath", "--store", scratch(), scenario("three-tier"), "--thread", "client:201",

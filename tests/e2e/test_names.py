@@ -23,7 +23,7 @@ dice = new_dice(seed(9))
 
 
 def cut(name):
-    """As the kernel keeps it."""
+    """Returns the name as the kernel stores it."""
     return name.encode()[:15].decode("utf-8", "ignore")
 
 
@@ -108,7 +108,7 @@ class Names(ServerCase):
             yield os.path.join(scenario(name.split("/")[0]), name.split("/")[1], "kernel")
 
     def test_life_by_id(self):
-        """Of a number that was used again, the id of its entry says which life a path is of."""
+        """Life of a reused tid: the id of its entry selects the life of a path."""
         server = Server(made(os.path.join(scratch(), "made")))
         self.addCleanup(lambda: self.assertEqual(server.stop(), 0, server.errors()))
         outputs = f"/experiments/{server.first()['UUID']}/outputs"
@@ -144,7 +144,7 @@ class Names(ServerCase):
                 threads = self.json("threads", "--thread", tid, "--store", store, path)
                 for life in threads:
                     self.assertEqual(life["comm"], truth.at(tid, life["begin"] + life["life"]), (path, tid))
-                    # Every name that it had finds it.
+                    # Every name of a thread finds it.
                     for ts, name in truth.names[tid]:
                         if life["begin"] <= ts < life["begin"] + life["life"]:
                             found = self.json("threads", "--thread", name, "--store", store, path)

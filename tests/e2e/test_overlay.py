@@ -92,7 +92,7 @@ class Pods(Case):
         for x in self.asked:
             pod = "client" if x["id"] < 100 else "cron"
             begin, end = (self.trace_time(pod, x[t]) for t in ("t_send", "t_recv"))
-            if pod == "cron":  # it connects first, and what it reaches begins to serve it then
+            if pod == "cron":  # pod that connects first; its peer begins to serve then
                 begin = before.get(pod, begin)
             before[pod] = end
             answer = self.critpath(self.trace, self.store, f"node-a:{x['tid']}", begin, end, "--reference", "node-a",

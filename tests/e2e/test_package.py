@@ -58,7 +58,7 @@ class Package(Case):
         self.assertIn(version, inside("weft", "--version"))
         for held in "bin/weft-span", "share/man/man1/weft-critpath.1.gz", "share/zsh/vendor-completions/_weft":
             self.assertTrue((root / "usr" / held).exists(), held)
-        # Nothing runs by itself, and nothing is left behind.
+        # Services do not run by themselves, and removal leaves no file.
         self.assertFalse(list((root / "etc/systemd/system").rglob("*weft*")))
         inside("dpkg", "--purge", "weft")
         self.assertFalse([p for p in (root / "usr/bin").glob("weft*")])

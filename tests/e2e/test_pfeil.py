@@ -138,7 +138,7 @@ class Pfeil(Case):
             self.assertIn(b"TRACE_START", run.stderr)
 
     def test_stages_of_a_script(self):
-        """As glidein_startup.sh calls it, with `date` cut to the second: each stage lasts as long as it did."""
+        """Stages as glidein_startup.sh reports them, with `date` cut to the second: each has its true duration."""
         script = os.path.join(scratch(), "startup.sh")
         lasts = [("init", 0.05), ("pre_setup", 0.3), ("setup", 0.7), ("empty", 0)]
         with open(script, "w", encoding="ascii") as f:
@@ -152,7 +152,7 @@ class Pfeil(Case):
             ends = [int(s["endTimeUnixNano"]) for s in c.spans()]
             for (name, slept), before in zip(lasts, ends):
                 start, end = int(told[name]["startTimeUnixNano"]), int(told[name]["endTimeUnixNano"])
-                # Where the second ended between the call and `date`, the stage begins with that second.
+                # Stage begins are cut to the second if a second ended between the call and `date`.
                 self.assertTrue(start == before or start % 10**9 == 0 and start > before, (name, start, before))
                 self.assertTrue(slept <= (end - start) / 1e9 + 0.02 < slept + 0.8 * SLOWDOWN, (name, end - start))
 

@@ -143,7 +143,7 @@ class Pods(Case):
                          *more, self.path)
 
     def test_shares_of_paths(self):
-        """What each pod had of a request is at least what its program logged from message to message."""
+        """Shares of a request's path: each pod has at least the time its program logged from message to message."""
         served = {name: {x["id"]: x for x in self.truth["log"][name]["lines"] if x["role"] == "server"}
                   for name in ("proxy", "app", "db")}
         n = 0
@@ -195,7 +195,7 @@ class Pods(Case):
             self.served(server, server.first())
 
     def test_coordinator(self):
-        """Over one server for each machine: containers are told by machine and name."""
+        """Coordinator of a server for each machine: containers are identified by machine and name."""
         paths = {host: f"{host}={os.path.join(self.path, host)}" for host in self.truth["nodes"]}
         servers = [Server("--no-sync", "--name", "pods", path, store=scratch()) for path in paths.values()]
         try:
@@ -208,7 +208,7 @@ class Pods(Case):
                 s.stop()
 
     def served(self, server, x):
-        """What it says of containers is what `weft threads` says."""
+        """Checks that the server's containers equal those of `weft threads`."""
         at = f"/experiments/{x['UUID']}/outputs"
         told = {(t["host"], t["tid"]): t["container"] for t in self.threads("--all") if t["tid"]}
         status = f"{at}/timeGraph/{THREAD_STATUS}"

@@ -13,7 +13,7 @@ from tsp_server import THREAD_STATUS, Server, ServerCase
 from weft_e2e import main, need, scratch, weft
 
 DAY = 86400 * 10**9
-FIRST = small_trace.OFFSET_NS + 1000  # of a trace's events; the last one is 69 µs later
+FIRST = small_trace.OFFSET_NS + 1000  # first event's time; the last one is 69 µs later
 USER_SPACE = """
 stream { id = 0; event.header := struct header; packet.context := struct packet_context; };
 event { name = "app:step"; id = 0; stream_id = 0; fields := struct { int32_t _n; }; };
@@ -51,7 +51,7 @@ class Reboot(ServerCase):
         return [r["host"] for r in self.json("info", *traces)]
 
     def test_one_host(self):
-        # Given in any order, also with the later boot first.
+        # Boots given in any order, also with the later one first.
         for top in (self.boots((7, 0), (9, DAY)), self.boots((9, DAY), (7, 0))):
             store = scratch()
             self.assertEqual(self.names(top), ["small", "small"])
@@ -60,7 +60,7 @@ class Reboot(ServerCase):
             alphas = sorted(t["begin"] for t in threads if t["comm"] == "alpha")
             self.assertEqual(alphas, [FIRST, FIRST + DAY])  # the tid's lives in the two boots
             self.assertEqual(len(self.json("threads", "--host", "small", "--store", store, top)), len(threads))
-            # Which life is meant is told by its time, as of any number that was used again.
+            # Life selected by time, as for any reused tid.
             run = weft("critpath", "--thread", "small:10", "--store", store, top)
             self.assertEqual(run.code, 2, run)
             self.assertIn("the number was used again", run.message)
@@ -71,7 +71,7 @@ class Reboot(ServerCase):
                 self.assertEqual({s["host"] for s in answer["segments"]}, {"small"})
                 self.assertEqual(sum(s["end"] - s["begin"] for s in answer["segments"]),
                                  answer["query"]["end"] - begin)
-            # Each boot is a clock of its own.
+            # Boots have separate clocks.
             hosts = self.json("sync", "--store", store, top)["hosts"]
             self.assertEqual(sorted(h["host"] for h in hosts), ["small", "small@2"])
 
@@ -89,8 +89,8 @@ class Reboot(ServerCase):
                          ["small", "small@2", "small@3"])
 
     def test_other_machines(self):
-        """The same name is another machine where both ran at a time; or another session where the boot is the same, or
-        not told."""
+        """Hosts of one name are other machines if both ran at a time; or other sessions if the boot is the same, or
+        unknown."""
         for boots in (((7, 0), (9, 30000)), ((7, 0), (7, DAY)), ((None, 0), (None, DAY)), ((7, 0), (None, DAY))):
             self.assertEqual(sorted(self.names(self.boots(*boots))), ["small", "small#2"], boots)
 

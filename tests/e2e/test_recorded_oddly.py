@@ -8,7 +8,7 @@ import struct
 import small_trace
 from weft_e2e import Case, main, scratch, weft
 
-PACKET_SIZE_AT = 48  # in a packet's head, as small_trace.py writes it
+PACKET_SIZE_AT = 48  # offset in a packet's head, as small_trace.py writes it
 
 
 class Oddly(Case):

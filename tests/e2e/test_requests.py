@@ -166,7 +166,7 @@ class Logged(Requests):
         self.check_two_sets(f"group={large},slowest=40%", "host=db")
 
     def check_two_sets(self, a, b):
-        """Beside each other stand the means of each by itself, what differs most first."""
+        """Checks two sets side by side: means of each by itself, greatest difference first."""
         asked = (self.trace, "--store", self.store)
         sets = [self.json("critpath", "--requests", x, *asked) for x in (a, b)]
         told = self.json("critpath", "--requests", a, "--compare", b, *asked)
@@ -230,7 +230,7 @@ class Logged(Requests):
                          [told[0][k] for k in ("host", "tid", "begin", "end")])
 
     def test_served(self):
-        """What viewers get is what the verb says, line by line, and what the programs logged."""
+        """Served tables: equal to the verb's lines, and to the programs' logs."""
         verb = self.requests(self.trace, "--store", self.store)
         with Server(self.trace, store=self.store) as server:
             uuid = server.first()["UUID"]
@@ -269,7 +269,7 @@ class Logged(Requests):
                              [self.words_of(p) for p in g["grew"]][:2])
 
     def check_paths(self, tree, groups, verb):
-        """All that the paths consist of: as `critpath --requests` sums them up, and as the groups tell what grew."""
+        """Checks all parts of the paths: as `critpath --requests` sums them up, and with the growth in the groups."""
         names, below, roots = [h["name"] for h in tree["headers"]], collections.defaultdict(list), []
         for e in tree["entries"]:
             (roots if e["parentId"] == -1 else below[e["parentId"]]).append(e)
@@ -364,7 +364,7 @@ class Recorded(Requests):
             self.assertLessEqual(r["end"], r["client"]["end"])
 
     def test_a_sample(self):
-        """All pairs of four machines asked each other 6583 times."""
+        """Sample of the pairs of four machines that sent each other 6583 requests."""
         run = self.ok("requests", scenario("clocks"), "--store", scratch(), "--limit", "5")
         self.assertIn("groups are told by the paths of 3000 of 6583 requests", run.message)
 
@@ -385,7 +385,7 @@ class Line:
         self.ours, self.theirs, self.asked = ours, theirs, asked
         self.who = {ours: [], theirs: []}  # sent each message
         self.starts = {ours: ours.seq, theirs: theirs.seq}
-        self.sent, self.came = {ours: [], theirs: []}, {ours: [], theirs: []}  # by sender: (time, first, past)
+        self.sent, self.came = {ours: [], theirs: []}, {ours: [], theirs: []}  # messages by sender: (time, first, past)
 
 
 class Served(World):
@@ -462,7 +462,7 @@ def worker(line, ready, done):
 
 
 def forker(line, done):
-    """Each request has a thread of its own, which is born after it came."""
+    """Server with a thread for each request, created after the request arrived."""
     def child(a):
         yield from work(a)
         yield "send", line.theirs, a.m
@@ -489,7 +489,7 @@ class Made(Requests):
         lines = []
         for i in range(5):
             ours, theirs = world.connect(hosts[i % 3], hosts[(i + 1 + i // 4) % 3], UDP if udp and i == 3 else TCP)
-            ours.address = (ours.address[0], 40000 + i)  # as Linux gives ports to clients
+            ours.address = (ours.address[0], 40000 + i)  # port number as Linux assigns it to clients
             asked = [Asked(dice.randint(1, 3000), dice.randint(1, 3000), self.piece(dice, i)) for _ in range(40)]
             line = Line(ours, theirs, asked)
             lines.append(line)
@@ -518,7 +518,7 @@ class Made(Requests):
 
     @staticmethod
     def known(lines):
-        """Each request that was replied to: (begin, end, host, thread, its client's thread, begin, end, bytes)."""
+        """Returns the answered requests: (begin, end, host, thread, its client's thread, begin, end, bytes)."""
         for line in lines:
             first_in = first_out = 0
             for i, a in enumerate(line.asked):
@@ -555,7 +555,7 @@ class Made(Requests):
 
     @staticmethod
     def parts(known):
-        """Of a request: (host, name, state, another) -> ns."""
+        """Returns the parts of a request: (host, name, state, another) -> ns."""
         begin, end, _, thread, *_ = known
         names = {(t.host.name, t.tid): re.sub(r"(?<=[^A-Za-z0-9])\d+", "#", t.name)
                  for h in thread.host.world.hosts for t in h.threads}
@@ -641,7 +641,7 @@ class Made(Requests):
         self.check(*self.world(5, forwarders=1))
 
     def test_lost_events(self):
-        """Where events were lost requests may be missing, or shorter; none is of two, or of another thread."""
+        """Lost events may hide or shorten requests; no request is joined of two, or assigned to another thread."""
         dice = new_dice(6)
         for i in range(3):
             world, _, lines = self.world(10 + i)
@@ -653,7 +653,7 @@ class Made(Requests):
                 host.recording.write(os.path.join(folder, host.name, "boot0"), lost)
             known = [k for k in self.known(lines) if k]
             for r in self.requests(folder, "--store", folder + ".stores", "--no-sync")["requests"]:
-                # Which of the forker's children ran when its switch was lost nobody knows.
+                # The forker's children cannot be distinguished if its switch was lost.
                 around = [k for k in known if (k[2], k[3].name) == (r["host"], r["comm"])
                           and (r["tid"] == k[3].tid or r["comm"] == "child")
                           and START_NS + k[0] <= r["begin"] and r["end"] <= START_NS + k[1]]

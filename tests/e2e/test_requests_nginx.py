@@ -40,13 +40,13 @@ class Web(Case):
             out["nginx"][x["id"]] = self.one("nginx", "client", x["tid"], sent)
         for i, x in self.app.items():
             out["postgres"][i] = self.one("postgres", "web", x["tid"], self.of_web(x["t_query"]))
-            # What the application's thread sent last before it asked the database.
+            # Last message of the application's thread before its database query.
             out["webapp"][i] = [r for r in self.told["webapp"]
                                 if r["tid"] == x["tid"] and r["begin"] <= self.of_web(x["t_query"])][-1]
         return out
 
     def one(self, tier, host, tid, sent):
-        """What that thread asked from then on: soon after."""
+        """Query of that thread, soon after."""
         found = next(r for r in self.told[tier] if (r["client"]["host"], r["client"]["tid"]) == (host, tid)
                      and r["client"]["begin"] >= sent - 1000)
         self.assertLess(found["client"]["begin"] - sent, 10 * MS)
@@ -76,7 +76,7 @@ class Web(Case):
         return out
 
     def most(self, group):
-        """What takes most in the group's requests."""
+        """Returns the greatest part of the group's requests."""
         p = self.groups[group]["shape"][0]
         return p["host"], "another " * p.get("another", False) + p["comm"], p["state"]
 
@@ -98,7 +98,7 @@ class Web(Case):
                 self.check_compute(tier, kinds)
 
     def check_compute(self, tier, kinds):
-        """Where computing is most of a quick one, too, it is what grew."""
+        """Checks computing tiers: even if most of a quick request is computing, it is what grew."""
         (compute, n), = kinds["compute"].items()
         group = self.groups[compute]
         self.assertEqual((n, self.most(compute)), (4, ("db", "postgres", "running")))

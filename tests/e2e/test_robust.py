@@ -27,7 +27,7 @@ WORKERS = 2
 
 
 def places_to_cut(size):
-    """All of them; where a sanitizer makes each run slow, as many as there is time for, and the end."""
+    """Returns all places to cut; with a slow sanitizer, as many as there is time for, and the end."""
     step = weft_e2e.SLOWDOWN
     return sorted({*range(new_dice(12).randrange(step), size + 1, step), size})
 
@@ -44,7 +44,7 @@ def copy_writable(source, target):
 
 
 def answer_of(run):
-    """What a path says, without what it cost."""
+    """Returns a path's answer without its cost."""
     answer = json.loads(run.out)
     answer.pop("cost")
     return answer
@@ -120,7 +120,7 @@ class Damaged(Case):
                 (events,) = self.try_all(d, os.path.join(d, "store"), ("events",))
                 if k < len(text.rstrip()) - 1:  # the last semicolon is not missed
                     self.assertNotEqual(events.message, "", f"cut at {k}: nothing is said")
-                if last_event < k:  # only the last event class is missing: the events before its first one are good
+                if last_event < k:  # missing only the last event class: the events before its first one are good
                     self.assertIn("sched_switch", events.text, f"cut at {k}\n{events}")
 
         with ThreadPoolExecutor(WORKERS) as pool:
@@ -473,7 +473,7 @@ class Stores(Case):
             if child.wait() == -signal.SIGKILL:
                 killed += 1
             else:
-                whole *= 0.8  # how fast the machine is changes
+                whole *= 0.8  # adapted, because the machine's speed varies
             if i % 2:
                 self.assertEqual(answer_of(self.ok(*self.query, "--store", store)), self.expected)
             else:
@@ -483,12 +483,12 @@ class Stores(Case):
         self.assertGreater(killed, 5, "too few runs were killed before they ended")
 
     def test_damaged_stores(self):
-        """Every store file, changed at several places or cut: `verify` says which one, and the next answer is right
+        """Damaged stores: every file, changed at several places or cut: `verify` names it, and the next answer is right
         again."""
         store, dice = scratch(), new_dice(11)
         self.ok(*self.query, "--store", store)
         files = [p for p in files_below(store) if os.path.basename(p) != "lock"]
-        self.assertGreaterEqual(len(files), 7)  # of three hosts, and the clocks
+        self.assertGreaterEqual(len(files), 7)  # stores of three hosts, and the clocks
         for path in files:
             size = os.path.getsize(path)
             for damage in ("head", "middle", "end", "cut", "empty"):

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the pages show is what the program says.
-
-A block of a page that begins with `$ weft …` and names a recording below examples/ is run as it stands, and its lines
-are compared. WEFT_WRITE_SAMPLES=1 writes what the program says into the pages instead. The commands that the README
-tells somebody to try are run, too.
-"""
+"""Samples on the pages equal the program's output. A block that begins with `$ weft …` and names a recording below
+examples/ is run as it stands, and its lines are compared. WEFT_WRITE_SAMPLES=1 writes the output into the pages
+instead. Commands that the README suggests are run, too."""
 import glob
 import os
 import re

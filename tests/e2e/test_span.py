@@ -16,7 +16,7 @@ from collect_server import Collect
 from span_collector import NOBODY, SPAN, Collector, Span, attributes, environment, spool_of, spooled
 from weft_e2e import BIN, SANITIZER, SLOWDOWN, absent, main, need, new_dice, scratch
 
-ERROR = 2  # of OTLP's status
+ERROR = 2  # value of OTLP's status
 
 
 class Marks(Span):
@@ -42,7 +42,8 @@ class Marks(Span):
         self.assertEqual(attributes(outer)["process.pid"], int(shell))
 
     def test_the_namespace(self):
-        """Of a container, in which processes have other numbers; outside of them nothing is said."""
+        """The pid namespace of a container, in which processes have other numbers; outside of containers there is no
+        attribute."""
         apart = ["unshare", "--pid", "--fork"]
         if subprocess.run(apart + ["true"], capture_output=True, check=False).returncode:
             absent("no pid namespaces here")
@@ -69,7 +70,7 @@ class Marks(Span):
 
 
 class Wrapped(Span):
-    """What the command and its caller see."""
+    """Effects visible to the command and its caller."""
 
     def test_exit_status(self):
         env = environment(NOBODY)
@@ -161,7 +162,8 @@ class Wrapped(Span):
             self.assertRegex(run.stderr, rb"weft-span")
 
     def test_the_job_runs_whatever_the_options(self):
-        """Each is named in a note, and the command has its own streams and exit status; what is good counts."""
+        """Invalid options are named in a note; the command keeps its streams and exit status, and valid options
+        count."""
         with Collector() as c:
             env = environment(c.url)
             for args, why in (
@@ -220,7 +222,7 @@ class Wrapped(Span):
 
 
 class Told(Span):
-    """What arrives."""
+    """Spans received by the collector."""
 
     def test_times_and_words(self):
         with Collector() as c:
@@ -303,7 +305,7 @@ class Told(Span):
                 self.assertEqual(int(told["endTimeUnixNano"]) - int(told["startTimeUnixNano"]), round(ns[1] * 1e9))
 
     def test_units_of_times(self):
-        """As shells, Java, JavaScript and Python print the time."""
+        """Times as printed by shells, Java, JavaScript and Python."""
         wanted = 1_790_000_000_123_456_789
         with Collector() as c:
             for digits in (10, 13, 16, 19):
@@ -383,7 +385,8 @@ class Told(Span):
             script.wait()
             script.stdout.close()
             notes, deadline = b"", time.monotonic() + 20
-            while len(c.spans()) < 2 and time.monotonic() < deadline:  # the others of the group are killed meanwhile
+            while len(c.spans()) < 2 and time.monotonic() < deadline:  # loop: the others of the group are killed
+                                                                       # meanwhile
                 notes += self.run_ok("flush", env=env).stderr
             self.assertIn(b"were never ended", notes)
             lost = {s["name"]: s for s in c.spans()}

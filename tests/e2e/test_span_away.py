@@ -55,7 +55,7 @@ class Away(Span):
         return {s["spanId"] for s in spans if s["name"].startswith(name)}
 
     def test_sent_by_the_next_calls(self):
-        """Each that reaches the collector sends a few of those that wait: none is lost."""
+        """Waiting spans are sent, a few by each call that reaches the collector: none is lost."""
         with Collector() as c:
             env, ids = self.waiting(c, 300)
             for _ in range(3):
@@ -83,7 +83,8 @@ class Away(Span):
             self.assertEqual(self.ids(c.spans()), set(ids))
 
     def test_few_at_a_time_from_a_collector_that_takes_no_more(self):
-        """It takes a call's own span, and nothing else: what waits stays, and the call ends before its timeout."""
+        """The collector takes a call's own span, and no more: waiting ones stay, and the call ends before its
+        timeout."""
         for answer, pause in (("hang", "slow"), ("close", "rests"), ((503, {}), "rests")):
             with Collector(lambda body, answer=answer: (200, {}) if b'"waited"' not in body else answer) as c:
                 env, ids = self.waiting(c, 100)
@@ -91,15 +92,15 @@ class Away(Span):
                 while pause not in self.pauses(env):  # a call without time for a request sends none
                     begin = time.monotonic()
                     run = self.run_ok("run", "--name", "own", "sh", "-c", "exit 7", env=env, code=7)
-                    self.assertLess(time.monotonic() - begin, 25)  # not the 30 s of its timeout
+                    self.assertLess(time.monotonic() - begin, 25)  # limit below the 30 s of its timeout
                     self.assertEqual(run.stderr, b"")
                     self.assertLess(time.monotonic(), deadline, self.pauses(env))
                 self.assertEqual({s["name"] for s in c.spans()}, {"own"})
                 self.assertEqual(self.ids(spooled(env)), set(ids))
 
     def test_slow_collector_is_not_away(self):
-        """It takes longer for what waits than there is by the way: the next spans go to it all the same, and what waits
-        is not sent again and again."""
+        """A slow collector takes longer for the waiting spans than a call may spend: later spans are still sent to it,
+        and waiting ones are not sent again and again."""
         asked = []
 
         def answer(body):
@@ -120,7 +121,7 @@ class Away(Span):
             self.assertEqual(self.ids(c.spans()), set(ids))
 
     def test_spans_of_another_endpoint(self):
-        """They wait in the same spool, until its own calls come, or `flush`, which sends all that waits."""
+        """Spans of another endpoint wait in the same spool, until its own calls come, or `flush`, which sends all."""
         with Collector() as one, Collector() as other:
             env, ids = self.waiting(one, 20)
             another = {**env, "OTEL_EXPORTER_OTLP_ENDPOINT": other.url}
@@ -145,7 +146,7 @@ class Away(Span):
         self.assertGreater(len(names), 15)
 
     def test_refused_among_those_that_wait(self):
-        """One that the collector calls wrong does not keep the others; nor does a line that is torn, or a long one."""
+        """A refused span does not block the others; nor does a torn or a long line."""
         with Collector(lambda body: (400 if b'"wrong"' in body else 200, {})) as c:
             env, ids = self.waiting(c, 100)
             with open(self.growing(env), encoding="utf-8") as f:
@@ -254,7 +255,7 @@ class Away(Span):
             self.assertRegex(self.run_ok("start", "--name", "x", env=env).stdout, b"^00-")
 
     def test_many_at_once(self):
-        """Of so many wrappers every span is kept, and told once."""
+        """Many wrappers at once: every span is kept, and sent once."""
         env = environment(NOBODY)
         running = [subprocess.Popen([SPAN, "run", "-q", "--name", f"s{i}", "--", "sh", "-c", f"exit {i % 7}"], env=env)
                    for i in range(MANY)]

@@ -121,7 +121,7 @@ class Contexts(Case):
                              [GOOD, f"{TRACE}:{PARENT}:0:01", f"{TRACE}-{PARENT}-1"])
 
     def test_anything(self):
-        """What is made of a good one by chance keeps its ids exactly where the grammar says so."""
+        """Random changes of a valid context keep its ids exactly where the grammar says so."""
         dice, kept = new_dice(4), 0
         grammar = re.compile(r"[ \t]*(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*|[ \t]*)")
         for _ in range(150):

@@ -32,7 +32,7 @@ class Daemon:
                               stderr=subprocess.DEVNULL, timeout=60 * SLOWDOWN, check=False).returncode == 0
 
     def kill(self):
-        """Its consumers, which are of its process group, end with it."""
+        """Kills it with its consumers, which are in its process group."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
@@ -64,7 +64,7 @@ class UserSpace(Case):
         return environment(None, spool, WEFT_SPAN_SPOOL=spool, LTTNG_HOME=self.daemon.env["LTTNG_HOME"], **more)
 
     def test_1_marks_are_recorded(self):
-        """By the clock that spans tell their own begin and end of: that of LTTng's traces."""
+        """Marks have the clock of the spans' begin and end: that of LTTng's traces."""
         trace, env = scratch(), self.environment()
         for words in (["create", "marks", f"--output={trace}"], ["enable-event", "-u", "lttng_ust_tracef:*"],
                       ["start"]):
@@ -98,7 +98,7 @@ class UserSpace(Case):
             os.kill(self.daemon.process.pid, signal.SIGCONT)
 
     def test_3_a_daemon_that_is_gone(self):
-        """Its sockets are still there."""
+        """A daemon that is gone, with its sockets left."""
         self.daemon.kill()
         self.assertTrue(os.path.exists(os.path.join(self.daemon.sockets, "lttng-ust-sock-8")))
         env = self.environment()

@@ -33,7 +33,7 @@ class Seed(Case):
             self.expected = json.load(f)
 
     def without_index(self):
-        """The same without the attribute that tells the jobs apart."""
+        """Returns the spans without the attribute that distinguishes the jobs."""
         with open(self.otlp, encoding="utf-8") as f:
             data = json.load(f)
         spans = data["resourceSpans"][0]["scopeSpans"][0]["spans"]
@@ -186,7 +186,7 @@ class Jobs(Case):
 
 class Figures(Case):
     def test_figures(self):
-        """Against Python's own statistics; services, attributes and nested spans."""
+        """Figures equal Python's own statistics; services, attributes and nested spans."""
         w = World(new_dice(7))
         sites = ["A", "B", "C"]
         w.jobs(60, {"fetch": 3 * S, "work": 20 * S}, tell=lambda i: {"site": sites[i % 3]})
@@ -318,7 +318,7 @@ class Hostile(Case):
         self.assertEqual(sum(s["n"] for s in answer("stats", "--limit", "0", path)["stages"]), 2 * n + 1)
 
     def test_many_orphans_at_once(self):
-        """All at the same instants below one span that never came: neither are they compared each with each."""
+        """Many orphans at the same instants below one missing span: they are not compared each with each."""
         w = World(new_dice(23))
         trace = w.new_id(32)
         for i in range(MANY // 5):
@@ -378,7 +378,7 @@ class Hostile(Case):
 
 
 class Store(Case):
-    """What a collector keeps gives the answers that the files do which were sent to it."""
+    """A collector's store gives the same answers as the files sent to it."""
 
     def test_same_answers(self):
         w = World(new_dice(33))

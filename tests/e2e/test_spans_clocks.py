@@ -82,7 +82,7 @@ class Clocks(Case):
             for unit in stats["units"]:
                 for span in unit["spans"]:
                     self.assertEqual(span["shift"], -off * MS if moved and span["stage"] != "get" else 0)
-            # What was recorded stays as it was.
+            # Recorded times are unchanged.
             table = weft("spans", "table", path).text.splitlines()[1:]
             self.assertEqual(sorted(int(line.split("\t")[5]) for line in table), [40_000] * 20 + [80_000] * 20 +
                              [100_000] * 20)
@@ -181,11 +181,11 @@ class Shared(Case):
             with Collect() as c:
                 self.assertEqual(call(c.zipkin + "/api/v2/spans", json.dumps(spans).encode(),
                                       {"Content-Type": "application/json"}).status, 202)
-                c.get("/api/services")  # which waits for the database
+                c.get("/api/services")  # request that waits for the database
                 self.check("--store", c.store)
 
     def test_many_with_one_id(self):
-        """More spans than are searched one by one, and two servers that answered to one client."""
+        """Spans with one id, more than are searched one by one, and two servers that answered to one client."""
         t = Tree()
         root = t.span("get", 0, 100, kind=CLIENT, host="a")
         for k in range(2):
@@ -197,7 +197,8 @@ class Shared(Case):
 
 class Follows(Case):
     def test_nobody_waits_for_it(self):
-        """Whether it begins meanwhile or later, in a file or from a store."""
+        """A span without an answer is not waited for, whether it begins meanwhile or later, in a file or from a
+        store."""
         for kind, blocks in (("follows_from", False), ("", False), ("child_of", True)):
             t = Tree()
             root = t.span("get", 0, 100)

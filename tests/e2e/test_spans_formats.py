@@ -51,7 +51,8 @@ class Read(Case):
                 self.assertEqual(rows(saved(call(c.query + path).body)), ROWS, path)
 
     def test_jaeger(self):
-        """As its page saves a trace: ids without zeros in front, references of both kinds, whole numbers as texts."""
+        """Jaeger's files, as its page saves a trace: ids without leading zeros, references of both kinds, integers as
+        texts."""
         trace = {"traceID": "9c", "spans": [
             {"traceID": "9c", "spanID": "b1", "flags": 1, "operationName": "get", "references": [], "startTime": T,
              "duration": 9_000_000, "processID": "p1", "warnings": None, "logs": [
@@ -122,7 +123,7 @@ class Read(Case):
         self.assertIn("Chrome", run.message)
 
     def test_empty_answers(self):
-        """No spans, as the answer says, is no error."""
+        """Empty answers are no error."""
         for content in ({"resourceSpans": []}, {"data": [], "errors": None}, {"result": {"resourceSpans": []}}, []):
             run = weft("spans", "table", saved(content))
             self.assertEqual(run.code, 0)

@@ -45,8 +45,8 @@ class Outliers(Found):
         self.assertEqual((advice["n"], advice["of"], set(advice["traces"])), (2, 120, {o["trace"] for o in slow}))
 
     def test_nothing_is_there(self):
-        """At most one world in twenty may claim one. That all others took the same is no reason: a thousandth more is
-        nothing."""
+        """Without an effect, at most one world in twenty may have a claim. Equal times of all others are no reason: a
+        thousandth more is nothing."""
         claims = 0
         for world in range(20):
             w = World(new_dice(200 + world))
@@ -56,7 +56,7 @@ class Outliers(Found):
         self.assertLessEqual(claims, 3)
 
     def test_by(self):
-        """What is usual at one site is slow at another."""
+        """Usual times of one site are slow at another."""
         w = World(new_dice(103))
         w.jobs(80, STAGES, tell=lambda i: {"site": "far" if i % 5 < 3 else "near"},
                change=lambda i, name, ns: ns * (100 if i == 4 else 10) if name == "setup" and (i % 5 < 3 or i == 4)
@@ -130,7 +130,7 @@ class Compare(Found):
         self.assertEqual({s["stage"] for s in told["stages"] if s["verdict"] == "slower"}, {"init"})
 
     def test_changes(self):
-        """When it changed, and that it changed back."""
+        """Changes, and changes back, with their times."""
         w = World(new_dice(115))
         w.jobs(150, STAGES, change=lambda i, name, ns: ns * 3 if name == "setup" and 60 <= i < 110 else ns)
         told = answer("compare", self.write(w))
@@ -145,12 +145,12 @@ class Compare(Found):
         claims = 0
         for world in range(15):
             w = World(new_dice(300 + world))
-            many = {f"step{k}": S for k in range(12)}  # so many questions that one by one some would be answered
+            many = {f"step{k}": S for k in range(12)}  # number of tests: one by one, some would be significant
             w.jobs(60, {**STAGES, **many}, spread=0.5, tell=lambda i: {"version": str(i % 2)})
             path = self.write(w)
             claims += bool(answer("compare", "--by", "version=0,1", path)["suggestions"])
             claims += bool(answer("compare", path)["changes"])
-        self.assertLessEqual(claims, 4)  # of 30
+        self.assertLessEqual(claims, 4)  # claims of 30
 
     def test_too_few(self):
         w = World(new_dice(117))
@@ -192,7 +192,7 @@ class Clusters(Found):
         self.assertEqual([a["text"].split(":")[0] for a in more], ["site=T2_SLOW"])
 
     def test_one_site_of_two(self):
-        """No outliers, and no clusters of their own: the site explains all stages."""
+        """One slow site of two: no outliers, and no clusters of their own, because the site explains all stages."""
         for times in (2, 10):
             w = World(new_dice(131 + times))
             w.jobs(50, STAGES, spread=0.4, tell=lambda i: {"site": "ab"[i % 2], "number": i},
@@ -211,7 +211,7 @@ class Clusters(Found):
                 self.assertIn("site=b: main takes", weft("spans", command, path).text)
 
     def test_many(self):
-        """More units than are clustered one by one."""
+        """Number of units above the limit of clustering one by one."""
         w = World(new_dice(123))
         roots = w.jobs(1500, STAGES, change=lambda i, name, ns: ns * 6 if name == "setup" and i % 5 == 0 else ns)
         told = answer("clusters", "--limit", "2000", self.write(w))
@@ -229,8 +229,8 @@ class Clusters(Found):
         self.assertEqual((small["traits"][0]["key"], small["traits"][0]["value"]), ("status", "error"))
 
     def test_nothing_is_there(self):
-        """Neither logarithms that are normal, also of a single stage, where any cut in two looks good, nor those of
-        waiting times, which lean to one side."""
+        """Without an effect, nothing is found: neither in normal logarithms, also of a single stage, where any cut in
+        two looks good, nor in waiting times, which are skewed."""
         claims = 0
         for world in range(12):
             w = World(new_dice(400 + world))

@@ -80,7 +80,7 @@ class Joined(Case):
             wanted, got = self.judge(host, tid, x["begin"], x["end"]), x["kernel"]
             self.assertLessEqual(abs(got["traced"] - (x["end"] - x["begin"])), 10000, x)
             self.assertEqual(sum(got["why"].values()), got["traced"])
-            # What db's thread does for web is in its own span, but for what lies around that.
+            # Work of db's thread for web is in its own span, except for its surroundings.
             most, least = (dict.fromkeys(got["why"], 0) for _ in "ab")
             for s in wanted["segments"]:
                 ns, foreign = s["end"] - s["begin"], (s["host"], s["tid"]) == ("db", 204) and host == "web"
@@ -105,7 +105,7 @@ class Joined(Case):
         self.assertGreaterEqual(causes["query"]["why"]["timer"], slept)
 
     def test_the_process_of_another_span(self):
-        """Nobody says that a query belongs to a request: then it is another span's process that web waited for."""
+        """A query without a parent: web waited for another span's process."""
         causes = {c["stage"]: c for c in self.told(self.log.file())["causes"]}
         ask, query = causes["ask"]["why"], sum(x["t_reply"] - x["t_recv"] for (h, _), x in self.log.by_id.items()
                                                if h == "db")

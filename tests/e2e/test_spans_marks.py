@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import graph_client  # noqa: E402  # pylint: disable=wrong-import-position
 
 MS = 1000000
-OFF = 3500 * MS            # so far the wall clock is ahead of the trace's
+OFF = 3500 * MS            # lead of the wall clock over the trace's
 TOOK, SENT = 20000, 15000  # ns from taking a begin to its mark, from a mark to taking the end
 SPACE, SCRIPT, WRAPPER, COMMAND = 4026532999, 7, 12, 13
 TRACE, JOB, MAIN, LATER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", "00f067aa0ba902b7", "53995c3f42cd8ad8"
@@ -28,15 +28,15 @@ class Story:
     lives a process that has the number which the script has in its container."""
 
     def __init__(self, dice, contained, told=True, user=False):
-        """told: the trace tells which numbers forked threads have in the container. user: marks are in a user-space
-        trace, whose session found another distance of the clock from the epoch."""
+        """told: the trace records the numbers of forked threads in the container. user: marks are in a user-space
+        trace, whose session measured another distance of the clock from the epoch."""
         self.world = w = World(dice, 1)
         self.host, self.contained, self.told = w.hosts[0], contained, told
         self.user, self.texts = user, []
         self.marks, self.threads, self.done, self.over = {}, {}, Semaphore(), Semaphore()
         for name, number in (("one", SCRIPT), ("other", COMMAND)):
             decoy = w.spawn(self.host, name, self.busy())
-            decoy.tid = number  # its state dump has another one: that thread is never seen again
+            decoy.tid = number  # different number in its state dump: that thread is never seen again
         self.script = w.spawn(self.host, "script", self.run_script())
         if contained:
             w.contain(self.script, SPACE, SCRIPT)
@@ -70,7 +70,7 @@ class Story:
         yield "wait", self.done
         yield "compute", 2 * MS
         yield "fork", "weft-span", self.run_wrapper(), self.space(WRAPPER)
-        yield "compute", 4 * MS  # beside it
+        yield "compute", 4 * MS  # concurrent work
         yield "wait", self.done
         yield "disk", 3 * MS
         yield "fork", "weft-span", self.run_end(), self.space(14)
@@ -108,7 +108,7 @@ class Story:
         yield self.mark("end", JOB)
         yield "post", self.done
 
-    # ---- what the spans say ----
+    # ---- spans ----
 
     def wall(self, span):
         return self.marks["begin", span] + OFF - TOOK, self.marks["end", span] + OFF + SENT
@@ -126,11 +126,11 @@ class Story:
                 self.span(MAIN, "main", *self.wall(MAIN), self.number(COMMAND, self.command), parent=JOB)]
 
     def boot(self):
-        """As LTTng names the clock: by the boot."""
+        """Returns the clock's name as in LTTng: by the boot."""
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.host.name} 0"))
 
     def waits(self, thread, begin, end):
-        """What it waited for disks, by how the world was made."""
+        """Returns its waits for disks, by how the world was made."""
         return sum(min(i.end, end) - max(i.begin, begin) for i in thread.intervals[:-1]
                    if i.kind == WAIT and i.cause == ("end", "block-device") and i.begin < end and i.end > begin)
 
@@ -162,7 +162,7 @@ class Marks(Case):
         return json.loads(run.text)["segments"]
 
     def test_marks_alone_join(self):
-        """No name and no number of these spans is one that the trace has."""
+        """Marks alone join: these spans have no name and no number of the trace."""
         for name, story in self.stories.items():
             with self.subTest(name):
                 told = self.told(story, story.job())
@@ -220,7 +220,8 @@ class Marks(Case):
         return story.span(LATER, "later", begin, begin + 3 * MS, pid, trace="1" * 32, **more)
 
     def test_beside_them_spans_without_marks(self):
-        """By the number in the container, on the machine of that boot, by the clock that the marks tell."""
+        """Spans without marks are joined by the number in the container, on the machine of that boot, with the clock
+        given by the marks."""
         for name, story in self.stories.items():
             more = {"host.boot_id": story.boot()}
             if story.contained:
@@ -239,7 +240,7 @@ class Marks(Case):
                 self.assertGreater(sum(got.values()), 2900000)
 
     def test_what_the_server_shows(self):
-        """The same join: times of the trace's clock, and the thread."""
+        """The server shows the same join: times of the trace's clock, and the thread."""
         story = self.stories["container"]
         path = os.path.join(scratch(), "spans.jsonl")
         with open(path, "w", encoding="utf-8") as f:
@@ -256,8 +257,8 @@ class Marks(Case):
                                  (span, f"h0:{thread.tid}", "by marks in the trace", "-3.500 s"))
 
     def test_by_the_monotonic_clock(self):
-        """No marks, and a wall clock that is seconds off: the span's own reading of the trace's clock is exact. Another
-        boot's, and one that is hours from the wall clock's (a container's own), are not taken for it."""
+        """Without marks, with a wall clock that is seconds off, the span's own reading of the trace's clock is exact.
+        Readings of another boot, and those hours from the wall clock's (a container's own), are not used."""
         story = self.stories["host"]
         wall, begin = story.marks["end", JOB] + OFF + 2 * MS, story.marks["end", JOB] + 2 * MS - START_NS
         for what, boot, off in (("right", story.boot(), 0), ("another boot", str(uuid.uuid4()), 0),
@@ -285,7 +286,7 @@ class Marks(Case):
                     self.assertFalse(x["kernel"] and x["kernel"]["why"].get("timer"))
 
     def test_the_wrong_machine(self):
-        """Neither boot nor name: such spans are left alone, however the numbers fit."""
+        """The wrong machine, without a matching boot or name: such spans are not joined, however the numbers fit."""
         story = self.stories["container"]
         line = self.later(story, SCRIPT, **{"host.boot_id": str(uuid.uuid4()), "weft.pid_namespace": SPACE})
         told = self.told(story, story.job() + [line])

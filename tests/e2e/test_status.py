@@ -13,7 +13,7 @@ from weft_e2e import BIN, Case, main, scratch, weft
 
 ANSWERED, NOTHING, WRONG, PARTLY = 0, 1, 2, 3
 VERBS = ("info", "events", "index", "threads", "sync", "critpath", "requests", "verify")
-HEAD_BYTES = 76  # of a packet: magic number, UUID, stream, packet context
+HEAD_BYTES = 76  # head of a packet: magic number, UUID, stream, packet context
 BROKEN = "/* CTF 1.8 */ trace { major = 1;"
 
 
@@ -46,7 +46,7 @@ def bad_head(packets):
 
 
 def bad_event(packets):
-    struct.pack_into("<H", packets[1], HEAD_BYTES, 777)  # no class has that number
+    struct.pack_into("<H", packets[1], HEAD_BYTES, 777)  # number without a class
 
 
 def zeros(packets):
@@ -64,7 +64,7 @@ class Status(Case):
         return [verb, *args, *thread, *(["--store", store] if verb not in ("info", "events") else [])]
 
     def check(self, case, args, expected, told=None, **of_verb):
-        """Every verb, with and without notes, gives the status and the same answer."""
+        """Checks that every verb, with and without notes, gives the status and the same answer."""
         store = scratch()
         weft("index", *args, "--store", store)
         for verb in VERBS:
@@ -79,7 +79,7 @@ class Status(Case):
                 if wanted in (ANSWERED, PARTLY):
                     self.assertTrue(run.out, run)
                     self.assertEqual(quiet.message, "", quiet)
-                if wanted == PARTLY and verb != "info":  # whose page tells it
+                if wanted == PARTLY and verb != "info":  # verb whose page reports it
                     self.assertRegex(run.message, r"^weft: note: ")
                 if wanted == NOTHING:
                     self.assertRegex(quiet.message, r"\Aweft: [^\n]+\n\Z")
@@ -96,7 +96,7 @@ class Status(Case):
                    told={"events": "7 events lost", "info": "14", "index": "14"})
 
     def test_damaged(self):
-        """What is found when a trace is opened, and what only its events tell (verify does not read those)."""
+        """Damage found when a trace is opened, and damage visible only in its events (verify does not read those)."""
         for damage, of_verb in ((truncated, {}), (bad_head, {}), (bad_event, {"verify": ANSWERED})):
             good = write_small(os.path.join(scratch(), "good"), 1)
             change(good, damage)
@@ -130,7 +130,7 @@ class Status(Case):
         small_trace.write(odd, metadata=NAMELESS.replace("freq = ", "temperature = 21; freq = "))
         run = self.ok("events", odd)
         self.assertIn("weft: note: ", run.message)
-        with open(os.path.join(odd, "ch_0"), "r+b") as f:  # another UUID in the first packet
+        with open(os.path.join(odd, "ch_0"), "r+b") as f:  # different UUID in the first packet
             f.seek(4)
             f.write(bytes(16))
         run = self.ok("events", odd)
@@ -161,7 +161,7 @@ class Status(Case):
                 self.assertRegex(run.message, r"(?m)^weft: .*No space left")
 
     def test_closed_output(self):
-        """Who reads a pipe has seen enough: no message, and the status is that of the input."""
+        """Closed output: the reader of a pipe has seen enough: no message, and the status is that of the input."""
         damaged = write_small(os.path.join(scratch(), "good"), 1)
         change(damaged, truncated)
         for good, status in ((self.good, ANSWERED), (damaged, PARTLY)):
@@ -247,7 +247,7 @@ class FailedStores(Case):
             self.assertEqual(self.ok("info", self.good, self.bad).message, "")
 
     def test_full_disk(self):
-        """One of two is too large for what is left of the disk, seen through a limit on the size of files."""
+        """Full disk for one of two stores, simulated by a limit on the size of files."""
         long_trace.write(os.path.join(self.top, "long"), 3)
         store = scratch()
         run = weft("threads", os.path.join(self.top, "long"), self.good, "--store", store, file_size=20000)

@@ -25,7 +25,7 @@ TRAFFIC = {
             ("n1", "n4"): (1795226430013066899, 1795226437869676167),
             ("n2", "n4"): (1795226436526850738, 1795226437583038090),
             ("n3", "n4"): (1795226436719479682, 1795226437785295149)},
-    # Every pair talks all the time; its narrowest place may lie anywhere.
+    # Hosts all talk all the time; their narrowest place may lie anywhere.
     "ten-machines": {},
     "clocks": {("n1", "n2"): (1795224955521323354, 1795225025571899439),
                ("n1", "n3"): (1795224955464888071, 1795225025527055333),
@@ -34,8 +34,8 @@ TRAFFIC = {
                ("n2", "n4"): (1795224956675280821, 1795225026728528356),
                ("n3", "n4"): (1795224947256614542, 1795225017290105670)},
 }
-# Of the half sum of the least delays: no corridor is narrower than the half sum, and the fastest packets lie apart in
-# time. Where it is narrowest in the middle half of the traffic, this must hold.
+# Factor of the half sum of the least delays. No corridor is narrower than the half sum, and the fastest packets lie
+# apart in time. If it is narrowest in the middle half of the traffic, this must hold.
 WIDTH_FACTOR = Fraction(13, 10)
 
 
@@ -61,8 +61,8 @@ class SyncTruth:
         cls.trace = scenario(cls.name)
         cls.store = scratch()
         cls.truth = Truth(cls.trace)
-        # What was counted and measured with babeltrace2 and the true clocks: spans of the traces, segments matched by
-        # addresses, ports, sequence numbers, flags and length, least true one-way delays.
+        # Figures measured with babeltrace2 and the true clocks: spans of the traces, segments matched by addresses,
+        # ports, sequence numbers, flags and length, least true one-way delays.
         known = load(cls.trace, "verify.json")
         cls.spans = {key.split("/")[0]: (t["first_ns"], t["last_ns"]) for key, t in known["traces"].items()}
         cls.delays = {by_hosts(key): Fraction(str(d["true_min_us"])) * 1000 for key, d in known["delays"].items()}
@@ -122,7 +122,7 @@ class SyncTruth:
             self.assertIn(frozenset(pair), seen)
 
     def test_shown_drifts_hold_the_truth(self):
-        """Within the bound that stands beside each; with digits that CSV shows."""
+        """Drifts are within the bound beside each; with digits that CSV shows."""
         shown = self.ok("sync", self.trace, "--store", self.store, "--format", "csv").text
         rows = list(csv.DictReader(io.StringIO(shown)))
         self.assertEqual(sorted(row["host"] for row in rows), self.truth.hosts)
@@ -132,7 +132,7 @@ class SyncTruth:
             self.assertLessEqual(off, (Fraction(row["drift_error_ppm"]) + Fraction(1, 10**5)) / 10**6, row)
 
     def test_messages(self):
-        """Every segment that babeltrace2's output matches by its full header is a message here; merged or retransmitted
+        """Messages include every segment that babeltrace2's output matches by its full header; merged or retransmitted
         ones may differ."""
         answer, _ = self.sync(self.trace, self.store)
         for p in answer["pairs"]:
@@ -169,7 +169,7 @@ class ThreeTier(SyncTruth, Case):
 
 
     def test_reference_fits_nothing_again(self):
-        """What is stored of the pairs is the same file for every reference, and gives what a run without it gives."""
+        """Stored pairs are the same file for every reference, and give the same result as a run without it."""
         store = scratch()
         self.sync(self.trace, store)
         files = [os.path.join(d, f) for d, _, names in os.walk(store) for f in names if f.startswith("clocks-")]
@@ -194,7 +194,7 @@ class ThreeTier(SyncTruth, Case):
         self.assertRegex(run.message, "note: db: no messages relate its clock to that of client; the path does not go")
 
     def test_trust_relates_islands(self):
-        """Their clocks were 170.7 ms apart: the truth is within an error of 200 ms, and of nothing less."""
+        """Clocks of the islands were 170.7 ms apart: the truth is within an error of 200 ms, and of nothing less."""
         two = [os.path.join(self.trace, h) for h in ("client", "db")]
         answer, maps = self.sync(two[0], self.store, two[1], "--reference", "client", "--trust", "client,db=200ms")
         self.assertEqual(answer["trust"], [{"hosts": ["client", "db"], "error_ns": 200000000}])
@@ -245,10 +245,10 @@ class ThreeTier(SyncTruth, Case):
         self.assertNotEqual(self.ok("events", self.trace, "--sync", "--limit", "20", "--store", self.store).text, own)
         paths = [self.json("critpath", trace, "--thread", "client:204", "--store", self.store, "--no-sync")
                  for trace in (self.trace, os.path.join(self.trace, "client"))]
-        self.assertEqual(paths[0]["query"], paths[1]["query"])  # by client's own clock
+        self.assertEqual(paths[0]["query"], paths[1]["query"])  # times by client's own clock
 
     def test_order_of_arguments(self):
-        """The same traces are the same clocks, whoever is named first."""
+        """Clocks do not depend on the order of arguments."""
         hosts = [f"{h}={self.trace}/{h}" for h in ("client", "web", "db")]
         for options in ((), ("--reference", "web")):
             answers = [self.ok("sync", "--format", "json", "--store", self.store, *order, *options).text

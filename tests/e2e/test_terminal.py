@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What traces and spans name reaches a terminal as text and nothing else, and a spreadsheet as no formula.
-
-Each verb runs with a pseudo-terminal as its output and its errors. Hosts, threads and spans of the recordings have
-names that terminals obey: escape sequences in both forms, changes of the direction of text, line ends, malformed UTF-8.
-"""
+"""Names in traces and spans reach a terminal as text and nothing else, and a spreadsheet as no formula. Each verb runs
+with a pseudo-terminal as its output and its errors. Hosts, threads and spans of the recordings have names that
+terminals obey: escape sequences in both forms, changes of the direction of text, line ends, malformed UTF-8."""
 import csv
 import io
 import json
@@ -18,7 +16,7 @@ import time
 import small_trace
 from weft_e2e import BIN, SLOWDOWN, Case, main, scenario, scratch, weft
 
-# Each ends with a letter, so that a name is left when all else is replaced.
+# Names end with a letter, so that a name is left when all else is replaced.
 HOSTILE = b"h\x1b[31m\x9b5m\xc2\x9b2Jx\r\x07\x7f\xe2\x80\xaey\xe2\x81\xa6\xe2\x80\xa8\xd8\x9c\xff\xc0\xafz"
 COMM = b"\x1b]0;\xc2\x9ba\xe2\x80\xae\rb"
 OWN_STYLE = re.compile(rb"\x1b\[(?:0|1|38;5;\d+)m")

@@ -110,7 +110,7 @@ class Protocol(ServerCase):
         typed = self.good(s.post("/traces", again))
         self.assertEqual(self.good(s.post("/traces", again))["UUID"], typed["UUID"])
         self.refused(s.post("/traces", dict(again, typeID="org.eclipse.linuxtools.tmf.ui.type.ctf")), 409)
-        # another folder
+        # different folder
         self.good(s.post("/traces", {"uri": os.path.join(self.root, "client", "kernel"), "name": "one"}))
 
     def test_traces_refused(self):
@@ -141,8 +141,8 @@ class Protocol(ServerCase):
             self.good(s.ask("POST", f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree", body))
 
     def test_rows_come_in_the_order_in_which_they_are_seen(self):
-        """Every entry after its parent, and what is below an entry right after it: the first rows of a tree of many are
-        its first lines."""
+        """Rows come in display order: every entry after its parent, and rows below an entry directly after it; the
+        first rows of a tree of many are its first lines."""
         entries = self.server.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")["entries"]
         above, deepest = [], 0
         for e in entries:
@@ -412,7 +412,7 @@ class Tables(ServerCase):
         self.assertEqual(self.lines(requested_table_index=2**62, requested_table_count=5)["lines"], [])
 
     def test_threads_of_switches(self):
-        """Between two switches on a CPU runs the thread that the first one named."""
+        """Threads of switches: the thread between two switches on a CPU is the one that the first switch named."""
         model = self.lines(requested_table_index=0, requested_table_count=20000,
                            requested_table_column_ids=[self.ids["TID"], self.ids["CPU"]])
         self.assertEqual(model["columnIds"], [self.ids["TID"], self.ids["CPU"]])
@@ -531,7 +531,7 @@ class Access(ServerCase):
                                          "GET, POST, PUT, DELETE, OPTIONS, HEAD")
 
     def test_pages_of_other_sites(self):
-        """What a page can make a browser send unasked changes nothing; of a page that is named it does."""
+        """Requests that a page can make a browser send unasked change nothing, unless the page's origin is named."""
         here = scratch()
         shutil.copytree(scenario("three-tier"), os.path.join(here, "some"))
         opens = {"parameters": {"uri": "some"}}
@@ -581,7 +581,7 @@ class Access(ServerCase):
             self.assertEqual(states(), ["COMPLETED", "CLOSED", "COMPLETED"])
 
     def test_deleted_while_indexed(self):
-        """Nobody waits for its stores any more: they are not built to their end."""
+        """Stores of a deleted trace are not built to their end."""
         root, store = scratch(), scratch()
         events, _, _ = long_trace.write(os.path.join(root, "long"), 60)
         with Server("--trace-root", root, store=store) as s:
@@ -601,8 +601,7 @@ class Access(ServerCase):
             self.assertEqual(s.stop(), 0)
 
     def test_own_clocks(self):
-        """--no-sync leaves the hosts' clocks as recorded; else they differ by the offset that the machines really had.
-        """
+        """Clocks with --no-sync are as recorded; else they differ by the true offset of the machines."""
         root = scenario("three-tier")
         starts = {}
         for options in ([], ["--no-sync"]):

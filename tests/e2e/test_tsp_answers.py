@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What every answer of every output must satisfy, whatever the trace: the rules of the protocol and what its clients
-rely on beyond it."""
+"""Rules for every answer of every output, whatever the trace: those of the protocol and those that its clients rely on
+beyond it."""
 
 import os
 
@@ -13,7 +13,7 @@ DATA_TYPES = {"NUMBER", "BINARY_NUMBER", "TIMESTAMP", "DURATION", "STRING", "TIM
 SERIES = {"line", "area", "scatter", "bar"}
 UNKNOWN_IDS = [2**31 - 1, 999999999, 0, -5]
 DAY = 86400 * 10**9
-SAMPLED = ("weft.machines", "weft.summary")  # their states are made from the samples
+SAMPLED = ("weft.machines", "weft.summary")  # outputs whose states are made from the samples
 INOUT = "org.eclipse.tracecompass.incubator.inandout.core.analysis.inAndOutdataProviderFactory"
 INOUT_TYPE = "org.eclipse.tracecompass.incubator.internal.inandout.core.config"
 # Something that every trace has: calls and handlers by CPU, turns of threads.
@@ -108,7 +108,7 @@ class Answers(Case):
             self.assertEqual(tree["entries"][0]["start"], self.begin)
 
     def numbers(self, e, headers):
-        """What a label says in numbers is there as a number, too, so that somebody can add it to another server's."""
+        """Checks that numbers in a label are also given as numbers, so that they can be added to another server's."""
         numbers = [v for values in e.get("metadata", {}).values() for v in values if type(v) in (int, float)]
         for header, text in zip(headers, e["labels"]):
             if header.get("dataType") in ("NUMBER", "BINARY_NUMBER") and text.isdigit():
@@ -120,7 +120,7 @@ class Answers(Case):
         path = f"{self.base}/{o['id']}/annotations"
         categories = self.server.get(path).json["model"]["annotationCategories"]
         ids = [e["id"] for e in tree["entries"]]
-        # As many samples as a client may name: annotations are not sampled.
+        # Maximum number of samples that a client may name: annotations are not sampled.
         found = self.server.model(path, self.range(65536, ids + list(range(10**6, 10**6 + 200))))["annotations"]
         for category, list_ in found.items():
             self.assertIn(category, categories)
@@ -165,7 +165,7 @@ class Answers(Case):
             self.assertEqual({s for s in styles if not s[-1].isdigit()} - LOOKS[o["name"]], set())
         ids, bounds = [e["id"] for e in tree["entries"]], {}
         begin, end = self.begin, self.end
-        if o["type"] == "GANTT_CHART":  # its axis is no time
+        if o["type"] == "GANTT_CHART":  # axis without times
             begin, end = min(e["start"] for e in tree["entries"]), max(e["end"] for e in tree["entries"])
         with_data = {e["id"] for e in tree["entries"] if e.get("hasData", True)}
         for n in (2, 7, 500):
@@ -184,8 +184,8 @@ class Answers(Case):
         self.tooltips(o, [(i, s) for i, states in rows.items() for s in states if s.get("label")][:5])
 
     def sampled(self, o, rows, times):
-        """At every sample between a row's first and last state one is in force, and every state is in force at a
-        sample. The last sample also shows what the trace ended with."""
+        """Checks samples: between a row's first and last state one state is in force, and every state is in force at a
+        sample. The last sample also shows the state at the trace's end."""
         for row, states in rows.items():
             at = 0
             for t in times:

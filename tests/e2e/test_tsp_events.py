@@ -74,7 +74,7 @@ class Filter(Table):
         cls.start(path)
 
     def check(self, wanted, truth):
-        """All pages of the table are the events whose numbers `truth` lists."""
+        """Checks that all pages of the table are the events whose numbers `truth` lists."""
         self.assertGreater(len(truth), 3, "the test would show nothing")
         times = [self.events[i][0] for i in truth]
         got = []
@@ -185,7 +185,7 @@ class Filter(Table):
                              [])
 
     def test_why_nothing_fits(self):
-        """Where it cannot; an expression that may fit, or does, needs no word."""
+        """Expressions that cannot match are explained; others are not."""
         for wanted, told in (
                 (self.filter(where=["nxt_tid == 1"]),
                  "no event of these traces has a field nxt_tid; did you mean next_tid?"),
@@ -198,7 +198,7 @@ class Filter(Table):
                 (self.filter(where=["nxt_tid == 1 || next_tid > 0"]), "Completed"),
                 (self.filter(where=["next_tid == 999999"]), "Completed"),
                 (self.filter({"Event type": "^no_such_event$"}), "Completed")):
-            for _ in range(600): # until all events are looked at
+            for _ in range(600): # loop until all events are searched
                 answer = self.server.post(self.base + "/lines", dict(wanted, requested_table_index=0,
                                                                      requested_table_count=1)).json
                 if answer["status"] != "RUNNING":
@@ -283,7 +283,7 @@ class Filter(Table):
             self.assertNotIn("display", columns[name])
 
     def test_many_filters(self):
-        """More than are kept at once, in turns: each answers right, also after it was dropped."""
+        """Many filters, more than are cached, in turns: each answers right, also after it was dropped."""
         names = sorted({e[1] for e in self.events}, key=lambda n: -sum(1 for e in self.events if e[1] == n))[:12]
         for name in names + names:
             model = self.lines(self.filter({"Event type": f"^{name}$"}), requested_table_index=0,
@@ -362,7 +362,7 @@ class Columns(Table):
             self.assertEqual(cells, [str(t), name, cpu, fields] + expected[i], i)
 
     def test_prio_anywhere(self):
-        """The same priority wherever the page begins, and by filter."""
+        """Priorities are the same wherever the page begins, and by filter."""
         self.start(os.path.join(scenario("three-tier"), "db", "kernel"))
         every = [cells[0] for cells in self.cells("Prio")]
         for i in range(5, len(every), len(every) // 150):
@@ -411,7 +411,7 @@ class Columns(Table):
 
 
 class Long(Table):
-    """While a scan runs, what it has found is answered."""
+    """Partial results of a scan that runs."""
     PACKETS = 60
 
     @classmethod
@@ -488,7 +488,7 @@ class Long(Table):
 
 
 class Growing(Case):
-    """What clients see of an experiment while its traces are indexed."""
+    """Views of an experiment while its traces are indexed."""
 
     def watch(self, packets):
         """(answers while RUNNING, the one after) for a trace that has no stores."""

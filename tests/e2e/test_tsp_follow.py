@@ -92,7 +92,7 @@ class Follow(ServerCase):
         with open(os.path.join(directory, "ch_0"), "wb", buffering=0) as f, Asker(server, uuid) as asker:
             for at in range(0, len(data), 40):
                 f.write(data[at:at + 40])
-                time.sleep(0.05)  # more often than what changes is opened
+                time.sleep(0.05)  # interval below that of new versions
         took = wait_for("the archive", self.has(server, uuid, self.session.events), LIMIT_S)
         print(f"an archive that is copied: answered from {took:.2f} s after its end")
         self.assertEqual(asker.wrong, [])
@@ -170,8 +170,8 @@ class Follow(ServerCase):
         return versions
 
     def test_long_computation(self):
-        """What takes longer to compute than the next version to open is computed nevertheless, in the version in which
-        it was begun."""
+        """Long computations that take longer than the next version to open are completed, in the version in which they
+        were begun."""
         metadata = small_trace.METADATA.replace("10111213-1415", "20212223-2425").replace('"small"', '"long"')
         uuid_ = bytes(range(32, 38)) + small_trace.UUID[6:]
         with mock.patch.multiple(small_trace, METADATA=metadata, UUID=uuid_):
@@ -180,13 +180,13 @@ class Follow(ServerCase):
         self.addCleanup(lambda: self.assertEqual(server.stop(), 0, server.errors()))
         uuid = server.first()["UUID"]
         switches, versions = 4, set()
-        while len(versions) <= 2:  # how fast the machine is, nobody knows: until it took long enough
+        while len(versions) <= 2:  # loop, since the machine's speed is unknown: until it took long enough
             switches *= 2
             self.assertLess(switches, 128, "versions come slower than any answer")
             versions = self.computed_while_it_grows(server, uuid, switches)
 
     def test_no_trace(self):
-        """What is no trace takes nothing away, and stops nothing that comes later."""
+        """Invalid traces remove nothing, and stop no later ones."""
         server, uuid = self.serve()
         directory = self.session.path("bad")
         os.makedirs(directory)
@@ -202,7 +202,7 @@ class Follow(ServerCase):
         wait_for("the archive", self.has(server, uuid, self.session.events), LIMIT_S)
 
     def test_vanishes(self):
-        """All of it is gone: what was open is served on, the reason is told; and it comes back."""
+        """Traces that vanish: open ones are still served, and the reason is reported; they come back."""
         server, uuid = self.serve()
         with Asker(server, uuid) as asker:
             away = self.session.top + "-away"

@@ -70,7 +70,7 @@ class HostileCase(ServerCase):
         return Watch(self.server, self.uuid)
 
     def raw(self, data):
-        """What comes back for these bytes until the server closes."""
+        """Returns all bytes received for these until the server closes."""
         with self.connect() as c:
             try:
                 c.sendall(data)
@@ -107,7 +107,7 @@ class HostileCase(ServerCase):
 
 
 class Requests(HostileCase):
-    """What single requests can claim."""
+    """Claims of single requests."""
 
     def setUp(self):
         self.serve(os.path.join(scenario("three-tier"), "db"))
@@ -159,7 +159,7 @@ class Requests(HostileCase):
                 c.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
             c.sendall(b"0\r\n\r\n")
             self.assertTrue(c.recv(65536).startswith(b"HTTP/1.1 413"))
-        # One that never ends is cut.
+        # Endless request, which is cut.
         with self.watched(32 * MIB), self.connect() as c, self.assertRaises(OSError):
             c.sendall(self.head("POST", "/traces", "Transfer-Encoding: chunked"))
             for _ in range(16000):
@@ -281,7 +281,7 @@ class Requests(HostileCase):
 
 
 class Connections(HostileCase):
-    """Many clients, slow clients, clients that go away."""
+    """Numbers of clients, slow clients, clients that disappear."""
 
     def test_thousand_connections(self):
         self.serve(os.path.join(scenario("three-tier"), "db"))
@@ -388,7 +388,7 @@ class Connections(HostileCase):
         begin = time.monotonic()
         self.assertEqual(server.stop(), 0, server.errors())
         self.assertLess(time.monotonic() - begin, 15 * SLOWDOWN)
-        with Server(trace, store=store) as again:  # what was left behind is no hindrance
+        with Server(trace, store=store) as again:  # leftovers do not hinder
             self.assertEqual(again.first()["indexingStatus"], "COMPLETED")
 
 

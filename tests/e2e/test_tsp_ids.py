@@ -75,7 +75,7 @@ class Asked:
         return {o: self.who(o) for o in self.listed}
 
     def answers(self, ids):
-        """What is told of entries, by output: {output: ids} are asked for, nothing else was."""
+        """Returns the answers about entries, by output: only {output: ids} are queried."""
         range_ = {"requested_timerange": {**self.span, "nbTimes": 40, "nbSamples": 40}}
         found = {}
         for output, some in ids.items():
@@ -133,14 +133,14 @@ class Ids(ServerCase):
         copy = copy_of(trace)
         others = [os.path.join(copy, h) for h in ("client", "web", "db")]
         for args, where in ((hosts, store), (others, scratch()), (others[::-1], scratch()), (hosts[::-1], store)):
-            # Asked for by ids alone, before any tree is; then the trees.
+            # Queries by ids alone, before any tree; then the trees.
             again = self.asked(*args, thread="client:204", store=where)
             now = again.answers(ids)
             self.assertEqual(set(now), set(told))
             for what, answer in told.items():
                 if args in (hosts, others):
                     self.assertEqual(now[what], answer, what)
-                elif isinstance(what, str):  # another clock is the reference: values are others
+                elif isinstance(what, str):  # values differ, because another clock is the reference
                     self.assertEqual(set(now[what]), set(answer), what)
             self.same(old, again.all())
             self.end(again)
@@ -163,9 +163,9 @@ class Ids(ServerCase):
         trace = scenario("three-tier")
         hosts = [os.path.join(trace, h) for h in ("client", "web", "db")]
 
-        def called(who):  # with several hosts, statistics say whose a name is
+        def called(who):  # statistics of several hosts include the host of a name
             return tuple(part.replace("client/", "") for part in who)
-        # As long as there is one host nothing is known of messages, so no clocks, but the events of all are the same.
+        # Single hosts have no messages, so no clocks, but the events of all are the same.
         old = self.all_of(hosts[0])
         for args in (hosts[:2], hosts[::-1]):
             self.grown(old, self.all_of(*args), called)
@@ -233,7 +233,7 @@ class Ids(ServerCase):
         foreign = set().union(*other.values()) - set().union(*known.values())  # "all events" are everywhere
         asked = self.asked(scenario("three-tier"))
         foreign |= {DICE.randrange(1, 2**52) for _ in range(300)} | set(range(200)) | {2**52 - 1}
-        for before in (True, False):  # any tree was asked for
+        for before in (True, False):  # queries before and after trees
             told = asked.answers({o: foreign for o in asked.listed})
             for output, kind in asked.listed.items():
                 if kind == "timeGraph":
@@ -250,7 +250,7 @@ class Ids(ServerCase):
         self.end(asked)
 
     def test_trees_of_a_part(self):
-        """Which entries a tree leaves out does not matter to the ids of the others."""
+        """Trees of a part: entries left out do not affect the ids of the others."""
         trace = scenario("three-tier")
         asked = self.asked(trace)
         middle = (asked.span["start"] + asked.span["end"]) // 2
@@ -264,7 +264,7 @@ class Ids(ServerCase):
         for output, part in found.items():
             of_all = {e["id"]: e["labels"][0] for e in whole.entries(output)["entries"]}
             of_all.update({i: label for i, label in part.items() if label == "Selection"})
-            below = {i for i in part if i not in of_all}  # of the selection
+            below = {i for i in part if i not in of_all}  # entries of the selection
             self.assertTrue(not below or "Selection" in part.values(), output)
             self.assertEqual({i: of_all[i] for i in part if i not in below},
                              {i: label for i, label in part.items() if i not in below}, output)

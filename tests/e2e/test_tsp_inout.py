@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """In-and-out analyses: pairs of events by a user's own expressions. Their numbers against babeltrace2's text, paired
-here by other means; the rules of their life; expressions that cost too much."""
+here independently; rules of their lifetime; expressions that are too expensive."""
 import os
 import re
 import struct
@@ -35,7 +35,7 @@ SYSCALLS = specifier("{0}", "syscall_entry_(.*)", "syscall_exit_.*", classifier=
 
 
 class InoutCase(ServerCase):
-    """One server and experiment for all tests of a class; `args` starts it."""
+    """Base of tests with one server and experiment for a class; `args` starts it."""
 
     @classmethod
     def start(cls, *args, **how):
@@ -81,7 +81,7 @@ class InoutCase(ServerCase):
 
 
 class Numbers(InoutCase):
-    """Of one machine: its times are as recorded."""
+    """Numbers of one machine: its times are as recorded."""
 
     @classmethod
     def setUpClass(cls):
@@ -145,7 +145,7 @@ class Numbers(InoutCase):
         self.assertEqual(Counter(found), Counter(expected))
 
     def test_one_kind_of_event_closes_and_opens(self):
-        """From switch to switch: which thread had the CPU."""
+        """Pairs from switch to switch: the thread on the CPU."""
         def opens(event, _):
             if event[1] != "sched_switch":
                 return None
@@ -163,7 +163,8 @@ class Numbers(InoutCase):
         self.assertGreater(len(found), 500)
 
     def test_specifiers_do_not_mix(self):
-        """Each closes only what it opened, and sees all events; labels from each of the four expressions."""
+        """Specifiers are independent: each closes only its own pairs, and sees all events; labels from each of the four
+        expressions."""
         vec = r"vec=(\d+)"
         one = specifier("{3}", "irq_softirq_entry", "irq_softirq_exit", vec, vec, "cpu")
         other = specifier("{1}", "irq_softirq_(raise)", "irq_softirq_(?:entry|(raise_))", vec, vec, "cpu")
@@ -224,7 +225,7 @@ class Numbers(InoutCase):
         self.assertEqual({names[s["seriesId"]]: set(s["yValues"]) for s in series if s["yValues"]}, dict(expected))
 
     def test_chart(self):
-        """Its states are the table's pairs; in a row they do not overlap; what stays open lasts to the end."""
+        """States of the chart are the table's pairs; in a row they do not overlap; open ones last to the end."""
         derived = self.derive(specifier("call", "syscall_entry_.*", "syscall_exit_.*", classifier="CPU"), name="nested")
         tree = self.model("timeGraph", CHART, derived, "tree")["entries"]
         parents = {e["id"]: e for e in tree}
@@ -271,7 +272,7 @@ class Numbers(InoutCase):
 
 
 class Life(InoutCase):
-    """By status and body."""
+    """Lifetime, by status and body."""
 
     @classmethod
     def setUpClass(cls):
@@ -385,7 +386,7 @@ class Life(InoutCase):
 
 
 class Losses(InoutCase):
-    """Where events were lost nothing is paired across."""
+    """Lost events: no pair spans them."""
 
     def setUp(self):
         path, packets = os.path.join(scratch(), "lossy"), []
@@ -408,7 +409,7 @@ class Losses(InoutCase):
         origin = small_trace.OFFSET_NS
         self.assertEqual([(p[0] - origin, p[1] - origin, p[2]) for p in self.pairs(wake)],
                          [(6000, 9000, "11"), (20000, 25000, "10"), (31000, 33000, "11"), (41000, 45000, "10")])
-        # From one fork to the next waking of it: nothing is known of what lies in between.
+        # Pairs from one fork to the next waking of it: events in between are irrelevant.
         switches = specifier("ran", "sched_switch", "sched_switch", r"next_tid=(\d+)", r"prev_tid=(\d+)")
         ran = [(p[0] - origin, p[1] - origin, p[5]) for p in self.pairs(switches)]
         self.assertIn((1000, 9000, "10"), ran)
@@ -435,7 +436,7 @@ class Hostile(InoutCase):
         super().setUpClass()
         cls.trace, cls.store = made_trace(3000000), scratch()
         cls.start(cls.trace, store=cls.store)
-        # Within the limits for each event, but all events would take many minutes.
+        # Expressions within the limits for each event, which would take many minutes for all.
         cls.slow = specifier("x", ".*", "nothing", r"(?:..)*(?:..)*[#%]")
 
     def failure(self, *specifiers):
@@ -475,7 +476,7 @@ class Hostile(InoutCase):
         self.assertEqual(len(self.good(self.server.post(f"{self.outputs}/table/{TABLE}:{derived}/columns"))["model"]),
                          7)
         self.good(self.server.delete(f"{self.outputs}/{TEMPLATE}/{derived}"))
-        # By itself it would end 8 s after the last question.
+        # Queries keep it alive: it would end 8 s after the last one.
         for _ in range(5 * SLOWDOWN):
             before = self.server.cpu_seconds()
             time.sleep(1)

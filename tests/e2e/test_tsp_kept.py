@@ -107,7 +107,8 @@ class Restart(ServerCase):
             self.assertEqual(self.good(s.get("/config/types/weft.markers/configs")), configs, "in the same order")
 
     def test_what_is_not_known_survives(self):
-        """Another server's provider, and another type of configuration: changes around them leave them alone."""
+        """Unknown contents survive: another server's provider, and another type of configuration: changes around them
+        leave them alone."""
         state = scratch()
         with Server("--state", state, scenario("three-tier")) as s:
             x = s.first()["UUID"]
@@ -127,7 +128,7 @@ class Restart(ServerCase):
         self.assertEqual(self.kept(state, "configurations"), {f"{NOWHERE}.json": strange})
 
     def test_state_of_an_older_server(self):
-        """One file with everything becomes a file for each thing."""
+        """State of an older server: one file with everything becomes a file for each thing."""
         state, path = scratch(), os.path.realpath(scenario("three-tier"))
         trace = name_uuid(path + "/old")
         mark = {"id": NOWHERE, "sourceTypeId": "weft.markers", "name": "set", "description": "",
@@ -204,7 +205,7 @@ class Uploads(ServerCase):
                                headers={"Content-Type": "application/octet-stream"})
 
     def test_deleted(self):
-        """Its files go with the trace; those of others stay, and an experiment keeps its own."""
+        """Deletion of a trace deletes its files; those of others stay, and an experiment keeps its own."""
         places = [os.path.join(self.state, "uploads", name) for name in ("goes", "stays")]
         traces = [self.good(self.upload(self.tar(self.trace), os.path.basename(p))) for p in places]
         x = self.good(self.server.post("/experiments", {"name": "of it", "traces": [traces[0]["UUID"]]}))["UUID"]

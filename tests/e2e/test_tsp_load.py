@@ -80,8 +80,8 @@ class Client(threading.Thread):
                                              self.random.choice([0, 1, 30,
                                                                  200]))) + self.random.choice([[], [2**40, -1]])
 
-    # ---- what clients do
-    # ------------------------------------------------------------------------------------------------------
+    # ---- clients
+    # ------------------------------------------------------------------------------------------------------------
 
     def tree(self, x):
         o = self.output(x, *(k for k in KINDS if k != "TABLE"))
@@ -251,7 +251,7 @@ class Load(ServerCase):
                 done[k] = done.get(k, 0) + n
         print(", ".join(f"{k} {n}" for k, n in sorted(done.items())), flush=True)
         self.assertGreater(sum(done.values()), 100 / SLOWDOWN)
-        for x in self.experiments:  # and it still works
+        for x in self.experiments:  # server still works
             self.good(self.server.post("/experiments",
                                        {"name": self.experiments[x]["name"], "traces": self.experiments[x]["members"]}))
             self.assertEqual(self.server.opened(x)["nbEvents"] > 0, True)

@@ -176,7 +176,7 @@ class Numbers(Case):
             self.assertEqual({l[4] for l in lines}, {"client", "web", "db"})
             names = [c["name"] for c in self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + analysis,
                                                    "columns")]
-            self.assertEqual("Return value" in names, analysis == SYSCALLS)  # nothing else returns anything
+            self.assertEqual("Return value" in names, analysis == SYSCALLS)  # only system calls return a value
             self.assertEqual({len(l) for l in lines}, {len(names)})
             for index in new_dice(1).sample(range(len(lines)), 40):
                 self.assertEqual(self.latency_lines(analysis, index, 2), lines[index:index + 2])

@@ -40,7 +40,7 @@ class Openings(ServerCase):
         trace = s.get("/traces").json[0]["UUID"]
         x = self.good(s.post("/experiments", {"name": "y", "traces": [trace]}))["UUID"]
         s.opened(x)
-        until = time.monotonic() + 5  # it is tried again after 2 s
+        until = time.monotonic() + 5  # retry after 2 s
         while time.monotonic() < until:
             now = s.get(f"/experiments/{x}").json
             self.assertEqual(now["indexingStatus"], "CLOSED")
@@ -76,7 +76,7 @@ class Openings(ServerCase):
         s = self.begin()
         x = s.opened(self.experiment(s))
         self.assertEqual(x["nbEvents"], 0)
-        # One that leads to a place below the root is followed.
+        # Links to a place below the root are followed.
         inside = os.path.join(self.root, "inside")
         os.rename(self.secret, inside)
         os.remove(os.path.join(self.trace, "ch_0"))

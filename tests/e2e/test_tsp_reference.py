@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whose clock a server tells times by: --reference, as of the other verbs, which are the judge."""
+"""Reference clock of a server's times: --reference, as in the other verbs, which are the reference here."""
 import json
 import os
 import shutil
@@ -42,7 +42,7 @@ class Reference(ServerCase):
                 self.assertNotIn(NOTES, [o["id"] for o in server.get(f"/experiments/{x['UUID']}/outputs").json])
 
     def maps(self, lines, told):
-        """Each piece begins and ends where `weft sync` says, to the ns."""
+        """Checks that each piece begins and ends as in `weft sync`, to the ns."""
         pieces = [(h["host"], p) for h in told["hosts"] for p in h["pieces"]]
         self.assertEqual(len(lines), len(pieces))
         self.assertGreater(len(pieces), 5)

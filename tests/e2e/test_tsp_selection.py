@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What happened within a range, in figures: against `weft threads`, and against events counted here."""
+"""Figures of a range: against `weft threads`, and against events counted here."""
 import json
 import os
 from collections import Counter
@@ -121,7 +121,7 @@ class Selection(ServerCase):
                                          (busy[cpu], end - begin - busy[cpu], 0), (host, cpu, begin, end))
 
     def test_cpus_as_their_idle_threads_tell(self):
-        """Also where events were lost: what is not known is said."""
+        """CPU times by their idle threads, also with lost events: unknown times are reported."""
         for name, host in (("lost-events", "solo"), ("rotated", None), ("three-tier", "db")):
             trace, unknown = scenario(name), 0
             host = host or self.json("threads", "--store", self.store, "--limit", "1", trace)[0]["host"]
@@ -153,7 +153,7 @@ class Selection(ServerCase):
                 for p in packets:
                     if begin <= p["ts"] <= end:
                         wanted[p["fields"]["name"], ways[p["name"]]] += payload(p["fields"]["network_header"])
-                wanted += Counter()  # without zeros
+                wanted += Counter()  # drops zeros
                 got = Counter({(k[0], way): v[way] for (k, _), v in below["db"].items() if k[1] == "network"
                                for way in ("sent", "received") if v[way]})
                 self.assertEqual(got, wanted, (begin, end))

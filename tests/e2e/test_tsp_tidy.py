@@ -47,7 +47,7 @@ class Tidy(ServerCase):
         return server, server.first()["UUID"]
 
     def said(self, server, uuid):
-        """All of it, by all views that read another part of the stores; the table first, which counts packets."""
+        """Returns all views that read another part of the stores; the table first, which counts packets."""
         x, base = self.good(server.get(f"/experiments/{uuid}")), f"/experiments/{uuid}/outputs"
         span = {"start": x["start"], "end": x["end"], "nbTimes": 2000}
         tree = server.model(f"{base}/timeGraph/{THREAD_STATUS}/tree", {"requested_timerange": span})
@@ -77,7 +77,7 @@ class Tidy(ServerCase):
                      == self.session.events)
 
     def index_leaves(self):
-        """How many files who indexes each archive that comes has at most."""
+        """Returns the maximum number of files when each arriving archive is indexed."""
         beside, store, most = Session(), scratch(), 0
         while beside.made < self.session.made + ARCHIVES:
             beside.move_in()
@@ -122,14 +122,14 @@ class Tidy(ServerCase):
         self.assertLessEqual(max(seen), 8 + BEHIND, seen)
 
     def grown(self):
-        """As it is where nobody ever joined anything."""
+        """Returns the store as it grows without joining."""
         for _ in range(12):
             self.session.move_in()
             self.ok("threads", self.session.top, "--store", self.store)
         self.assertGreater(len(files(self.store)), 12)
 
     def test_open_version(self):
-        """What was opened of files that are gone is answered from all of them, also what was not looked at before."""
+        """Open versions answer from files that are gone, also about parts not read before."""
         self.grown()
         served = self.serve("--frozen")
         wait_for("few files", lambda: len(files(self.store)) < 6)
@@ -157,7 +157,7 @@ class Tidy(ServerCase):
         self.same_as_at_once(*served)
 
     def test_ends(self):
-        """Told to end at any moment: it does, and what is left is whole."""
+        """Stopping at any moment is obeyed, and the files left are whole."""
         self.grown()
         for _ in range(5):
             with Server(self.session.top, store=self.store) as server:

@@ -37,7 +37,7 @@ def recording():
 
 
 def wide(directories, depth=MAX_DEPTH - 1):
-    """So many directories below few names."""
+    """Returns an archive of so many directories below few names."""
     whole, rest = divmod(directories, depth)
     return archive(*(f"{i}" + "/a" * (depth - 1) for i in range(whole)), *(f"r{i}" for i in range(rest)))
 
@@ -63,7 +63,7 @@ class Uploads(ServerCase):
         s = self.begin("--max-upload", MAX_UPLOAD)
         bomb = archive("/".join("a" * 60000))
         self.assertLess(len(bomb), 1273)
-        comment = {"comment": "x" * 900000}  # as much as a header may have
+        comment = {"comment": "x" * 900000}  # maximum size of a header
         for data, limit in ((bomb, f"{MAX_PATH} bytes"),
                             (archive("/".join("a" * (MAX_DEPTH + 1))), f"{MAX_DEPTH} deep"),
                             (archive("a" * (MAX_PATH + 1)), f"{MAX_PATH} bytes"),
@@ -76,14 +76,15 @@ class Uploads(ServerCase):
             self.assertLess(len(data), MAX_UPLOAD)
             self.refused(self.upload(s, data), 413, limit)
         self.refused(self.upload(s, gzip.compress(archive("a"))), 400, "several times")
-        # Those at the limit are taken, and hold no trace.
+        # Archives at the limit are accepted, and hold no trace.
         for data in (wide(MAX_DIRS), archive("/".join("a" * MAX_DEPTH) + "/"), archive("a" * MAX_NAME),
                      archive(*["a"] * MAX_ENTRIES), archive("f", size=MAX_UPLOAD * 32),
                      archive(*"abcd", headers=comment)):
             self.refused(self.upload(s, data), 501)
 
     def test_left_by_a_killed_server(self):
-        """It is out of sight once the next one listens, however much it is, and removed in the background."""
+        """Leftovers of a killed server are hidden once the next one listens, however large, and removed in the
+        background."""
         self.begin().stop()
         uploads = os.path.join(self.state, "uploads")
         for name in (".incoming-aaaaaa", "half"):
@@ -121,10 +122,10 @@ class Uploads(ServerCase):
         self.assertEqual(sorted(os.listdir(os.path.join(state, "uploads"))), sorted(names))
 
     def test_a_trace_that_is_not_remembered_goes(self):
-        """Its files are nobody's once a server is killed that could not write that it has them."""
+        """Files of a trace that a killed server could not record belong to no trace, and are removed."""
         s = self.begin()
         traces = os.path.join(self.state, "traces")
-        os.rename(traces, traces + "-away")  # as a full disk
+        os.rename(traces, traces + "-away")  # simulates a full disk
         answer = self.upload(s, recording(), "lost")
         self.assertEqual(self.good(answer)["name"], "lost")
         s.stop(signal.SIGKILL)

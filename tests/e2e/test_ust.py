@@ -40,7 +40,7 @@ UNITS = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
 def nanoseconds(text):
-    """Of a duration as it is shown: four digits at most."""
+    """Returns the ns of a shown duration: four digits at most."""
     number, unit = text.split()
     return float(number) * UNITS[unit]
 
@@ -87,7 +87,7 @@ class Verbs(Made):
             self.assertEqual(self.ok("events", path).text, babeltrace(path))
 
     def test_problems_are_told(self):
-        """What was wrong when a user-space trace was opened is told beside a kernel trace of its host too."""
+        """Problems found when a user-space trace is opened are reported beside a kernel trace of its host too."""
         place = both()
         shutil.rmtree(os.path.join(place, "ust", "index"))
         stream = os.path.join(place, "ust", "channel0_0")
@@ -108,7 +108,7 @@ class Verbs(Made):
                       run.message)
 
     def test_one_host(self):
-        """Given as two arguments, in any order, the two traces are still of one host."""
+        """Traces given as two arguments, in any order, are still of one host."""
         place, store = both(), scratch()
         for args in ((place,), (place + "/ust", place + "/kernel"), (place + "/kernel", place + "/ust")):
             rows = self.json("index", *args, "--store", store)
@@ -169,7 +169,7 @@ class Stores(Made):
 
 
 class Served(Made):
-    """One trace through the server."""
+    """Single trace through the server."""
 
     def serve(self, *traces):
         self.server = Server(*traces)
@@ -222,7 +222,7 @@ class Calls(Served):
         self.check_scatter(truth)
         self.check_graph(truth, None)
         part = (self.x["end"] - self.x["start"]) // 12
-        for i in (4, 5, 6, 4, 7, 8, 9, 4, 5):  # more than are kept, and some again
+        for i in (4, 5, 6, 4, 7, 8, 9, 4, 5):  # sequence of more than are cached, with repetitions
             self.check_graph(truth, [self.x["start"] + i * part, self.x["start"] + (i + 4) * part])
         if truth.memory:
             self.check_memory(truth)
@@ -260,7 +260,7 @@ class Calls(Served):
                                  (thread, level))
 
     def check_memory(self, truth):
-        """Every thread, every process and the total at 400 times."""
+        """Checks every thread, every process and the total at 400 times."""
         entries = self.entries("XY", MEMORY)
         xy = self.model("XY", MEMORY, "xy", requested_items=list(entries), requested_timerange=self.whole(nbTimes=400))
         lines = {s["seriesId"]: s for s in xy["series"]}
@@ -358,8 +358,8 @@ class Calls(Served):
                                                   for line in model["lines"]]
 
     def check_table(self, truth):
-        """Every call whose entry and exit were seen, in order of its entry; pages, places by time, searches in both
-        directions."""
+        """Checks the table: every call whose entry and exit were seen, in order of its entry; pages, places by time,
+        searches in both directions."""
         calls = sorted((begin, end, name, "" if tid < 0 else str(tid), "" if pid < 0 else str(pid), str(level + 1))
                        for pid, tid, level, begin, end, how, name in truth.calls if how == "whole")
         row = lambda cells: (int(cells["Start Time"]), int(cells["End Time"]), cells["Name"], cells["TID"],
@@ -391,7 +391,7 @@ class Calls(Served):
             self.assertEqual(list(map(row, lines)), [got[i] for i in wanted], direction)
 
     def check_scatter(self, truth):
-        """By function and between two samples the shortest and the longest call."""
+        """Checks the scatter chart: by function, and between two samples, the shortest and the longest call."""
         entries = self.entries("XY", CALL_SCATTER)
         items = [e["id"] for e in entries.values() if e["hasData"]]
         low = self.x["start"] + (self.x["end"] - self.x["start"]) // 4
@@ -545,7 +545,7 @@ class Sample(Served):
 
 
 class Killed(Served):
-    """What a process held that was killed is gone once the kernel trace shows its end, else it is said."""
+    """Memory of a killed process is freed once the kernel trace shows its end; else there is a note."""
     START = 1700000000 * 10**9
     TIMES = (25000, 31000, 69000, 71000, 80000, 90000)
     EXIT = 4  # number of the event's class
@@ -582,7 +582,8 @@ class Killed(Served):
         self.assertNotIn("held memory", message)
 
     def test_number_is_used_again(self):
-        """By a process without events of user space, while which lives the old memory does not come back."""
+        """Reused process number: while the new process, without user-space events, lives, the old memory does not come
+        back."""
         place = scratch()
         again = ("gamma", 11)
         self.kernel(os.path.join(place, "kernel"), [

@@ -182,7 +182,8 @@ class Worlds(Case):
         self.agree(6, stacked=True, loss=0.02)
 
     def test_reboots(self):
-        """All machines start anew and do the same again: each message of one boot could as well be the other's."""
+        """Reboots: all machines restart and do the same again, so that each message of one boot could be the
+        other's."""
         dice = new_dice(7)
         for number in range(WORLDS):
             twins = dice.getrandbits(64)
@@ -194,7 +195,7 @@ class Worlds(Case):
                 self.compare(number, folder, world, 3)
 
     def test_clocks(self):
-        """Each host on a clock of its own: the truth lies within the stated error, whoever is the reference."""
+        """Clocks: each host has its own; the truth lies within the stated error, whoever is the reference."""
         dice, looked_at = new_dice(4), 0
         for number in range(WORLDS):
             lines = {}
@@ -225,7 +226,7 @@ class Worlds(Case):
         self.assertGreater(looked_at, WORLDS * 50)
 
     def test_lost_events(self):
-        """Where the tracer discarded events nothing false is said, beyond what each thread's next event makes clear."""
+        """Lost events lead to no false statement, beyond what each thread's next event makes clear."""
         dice = new_dice(5)
         for number in range(WORLDS):
             world, gone = make(dice), {}
@@ -262,8 +263,8 @@ class Worlds(Case):
 
     @staticmethod
     def unsure(gaps, row, a, b):
-        """Does [a, b) touch a time in which the thread's state cannot be known: from a gap's begin to the end of the
-        state that the thread had when the gap was over?"""
+        """Returns whether [a, b) touches a time in which the thread's state cannot be known: from a gap's begin to the
+        end of the state that the thread had when the gap was over."""
         for begin, end in gaps:
             known = next((i.end for i in row.intervals if (i.end or LENGTH_NS) >= end), None) or LENGTH_NS
             if a < known and b > begin:

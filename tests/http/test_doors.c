@@ -202,9 +202,7 @@ static void fill_places(const struct http_server *s, int *in, int n)
 static void test_hung_up_while_waiting_for_a_connection(void **state)
 {
     enum {
-        WAITING = 200 /* number above the
-                          * limit of waiting
-                          * ones */
+        WAITING = 200 /* above the limit */
         ,
         BODY = 100000 /* size above what is read before a place is free */
     };

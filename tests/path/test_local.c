@@ -265,8 +265,8 @@ static void nobody_sent_it(void **state)
     /* A wait that nobody was seen to end, while this host lost events. */
     make(&w.a, w.client, 76000000, GRAPH_BLOCKED);
     make(&w.a, w.client, 77000000, GRAPH_RUNNING);
-    vec_push(&w.a.losses, ((struct graph_loss){.begin = 74500000, .end = 75100000, .count = 1})); /* loss from before it
-                                                                                              * slept */
+    vec_push(
+        &w.a.losses, ((struct graph_loss){.begin = 74500000, .end = 75100000, .count = 1})); /* loss before the sleep */
     join(&w);
     struct path *p = walk(&w, 0, w.client, 50000000, 77000000);
     assert_int_equal(p->n_gaps, 5);
@@ -382,8 +382,7 @@ static void many_hosts(void **state)
     static struct path_local_host hosts[HOSTS];
     static char names[HOSTS][24];
     for (size_t i = 0; i < HOSTS; i++) {
-        snprintf(names[i], sizeof names[i], "host%zu", i); /* different names: hosts of one name would be boots of one
-                                                            * machine */
+        snprintf(names[i], sizeof names[i], "host%zu", i); /* hosts of one name would be boots of one machine */
         hosts[i] = (struct path_local_host){names[i], &graphs[i], &flows[i], &map_a};
         make_address(&flows[i], (uint8_t)(10 + i % 200));
         make_peer(&flows[i], (uint8_t)(10 + (i + 7) % 200));

@@ -337,8 +337,7 @@ static void an_excerpt_and_all_of_it(void **state)
     assert_true(place_inbox_has_all(v, trace.key));
     g.begin = 1000;
     g.end = 2000;
-    assert_int_equal(take_part(v, excerpt, why), PLACE_MOVE_FAILED); /* excerpt that does not replace the complete
-                                                                      * trace */
+    assert_int_equal(take_part(v, excerpt, why), PLACE_MOVE_FAILED); /* excerpts do not replace all */
     assert_non_null(strstr(why, "has all of that trace"));
     assert_true(place_inbox_has(v, trace));
     bus_stop(s);

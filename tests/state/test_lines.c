@@ -144,9 +144,8 @@ static void make_world(struct kernel_tracker *w, bool lossy)
         } else {
             bool soft = !depth && world_random(2);
             open[cpu][depth].kind = soft ? KERNEL_SOFTIRQ_ENTRY : KERNEL_IRQ_ENTRY;
-            open[cpu][depth].number = (uint16_t)(depth * LINES + (int)world_random(LINES)); /* different numbers at each
-                                                                                             * depth: an interrupt does
-                                                                                             * not interrupt itself */
+            open[cpu][depth].number = (uint16_t)(depth * LINES +
+                (int)world_random(LINES)); /* interrupts differ by depth */
             open[cpu][depth].serial = ++serial;
             world_irq(w, ts, cpu, open[cpu][depth].kind, open[cpu][depth].number, serial);
         }

@@ -153,8 +153,7 @@ static void contents_are_checked_when_asked(void **state)
     size_t sum = (size_t)r->first_block * sizeof(int64_t);
     const int64_t one = 1;
     state_close(s);
-    write_changed(w.path, w.path, "sums", sum, &one, sizeof one); /* sum of a row's first block: no time was spent
-                                                                   * before */
+    write_changed(w.path, w.path, "sums", sum, &one, sizeof one); /* first block of a row: sum 0 */
     assert_int_equal(store_check(w.path, &e), 0);
     assert_int_equal(state_check(w.path, NULL, &e), ERR_FORMAT);
     assert_int_equal(state_open(w.path, &s, &e), 0);
