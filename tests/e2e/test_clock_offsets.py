@@ -67,7 +67,7 @@ class Offsets(Case):
             self.assertEqual(traces["kernel"][what], traces["ust"][what])
 
     def test_other_boot(self):
-        """Another boot has another clock."""
+        """Clocks of another boot are separate."""
         top = self.session(boot=OTHER_BOOT)
         times, message = self.times(top)
         self.assertEqual(set(times.values()), {1})
@@ -82,7 +82,7 @@ class Offsets(Case):
         self.assertEqual(message, "")
 
     def test_many(self):
-        """Several traces of a host give one note."""
+        """Notes about several traces of a host are one."""
         top = scratch()
         write(os.path.join(top, "kernel"), "kernel", 0)
         for i in range(3):
@@ -102,8 +102,7 @@ class Offsets(Case):
         self.assertNotIn("stale", self.ok("verify", top).text)
 
     def test_stores_of_each(self):
-        """If the trace opened alone has its own store directory, neither opening rebuilds the stores of the other
-        one."""
+        """Stores of a trace opened alone in its own directory: neither opening rebuilds the stores of the other one."""
         top, store = self.session(), scratch()
         alone = [os.path.join(top, "ust"), "--store", store]
         for args, done in (([top], ["built", "built"]), (alone, ["built"]), ([top], ["up to date", "up to date"]),

@@ -175,7 +175,7 @@ class Recorded(EachRecording, Compared):
                     self.same(cluster, [recording], f"vmhost:{row['tid']}")
 
     def test_the_example(self):
-        """Every request of the example, as the client saw it, on each machine's clock."""
+        """Requests of the example, as the client saw them, on each machine's clock."""
         recording = example("three-tier")
         hosts = hosts_of(recording)
         truth, log = load(recording, "true-sync.json"), load(recording, "ground-truth.json")["log"]["client"]
@@ -243,7 +243,7 @@ class Placed(Compared):
             self.ask_some(cluster, recording, {host: [name] for host, name in names.items()}, 4)
 
     def test_copies(self):
-        """With each host on two nodes, any one node may be killed, and nothing is missing."""
+        """Copies of each host on two nodes: any one node may be killed, and nothing is missing."""
         recording = scenario("bsp")
         h = hosts_of(recording)
         places = {"a": ["n1", "n2"], "b": ["n2", "n3"], "c": ["n3", "n4"], "d": ["n4", "n1"]}
@@ -278,7 +278,7 @@ class Placed(Compared):
 
 
 class Verbs(Compared):
-    """Other queries of a cluster."""
+    """Further queries of a cluster."""
 
     def test_the_same_as_of_traces(self):
         recording, store = scenario("three-tier"), scratch()

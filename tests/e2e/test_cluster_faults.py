@@ -95,7 +95,8 @@ class Nodes(Faults):
             self.whole()
 
     def test_killed_meanwhile(self):
-        """While many query, each answer is complete, or names the missing node; afterwards it is complete again."""
+        """Answers to many clients during a failure are complete, or name the missing node; afterwards they are complete
+        again."""
         whole, late = bare(self.full), []
 
         def ask(_):
@@ -265,7 +266,7 @@ class Brokers(Faults):
             self.assertLess(time.monotonic() - begin, 20 * SLOWDOWN)
 
     def test_killed_meanwhile(self):
-        """While nodes are killed, no query hangs, and every answer is right."""
+        """Queries during failures never hang, and every answer is right."""
         stop, wrong, codes = threading.Event(), [], []
 
         def ask():
@@ -493,8 +494,8 @@ class Liars(Compared):
         self.assertEqual(at, answer["query"]["end"])
 
     def test_who_claims_the_addresses_of_others(self):
-        """Neither false claims of addresses nor of contents change anything: a claimant, queried in vain, answers that
-        it did not send."""
+        """False claims of addresses, or of contents, change nothing: a claimant, queried in vain, answers that it did
+        not send."""
         for how in ("claims", "hash"):
             with self.subTest(how=how):
                 liar = self.lie(how)

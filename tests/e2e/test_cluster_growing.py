@@ -106,7 +106,7 @@ class Growing(Compared):
                 os.rename(paths[number], os.path.join(top, host, "archives", str(number)))
 
     def test_the_last_minute_of_sessions(self):
-        """All nodes' sessions grow. A path over the latest data equals the true one as soon as one program reports it
+        """Sessions of all nodes grow. A path over the latest data equals the true one as soon as one program reports it
         from the same archives, and stays the same while more arrives."""
         made, dice, top = patterns.make("mpi", 3, "mix=random", "skew=0"), new_dice(48), scratch()
         parts = {h.name: self.cut(os.path.join(made.folder, h.name), dice) for h in made.hosts}

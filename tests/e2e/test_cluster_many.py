@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Many nodes, each a process with a small trace, at one broker: a path over a great part of them, many killed at once,
-all restarted one after the other while a client queries. Answers are the true path of the threads, or name the
-missing nodes. WEFT_NODES=N: number of nodes (40; 200 take some minutes)."""
+"""Cluster of many nodes, each a process with a small trace, at one broker: a path over a great part of them, many
+killed at once, all restarted one after the other while a client queries. Answers are the true path of the threads,
+or name the missing nodes. WEFT_NODES=N: number of nodes (40; 200 take some minutes)."""
 import json
 import os
 import sys

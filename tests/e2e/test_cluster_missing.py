@@ -141,7 +141,7 @@ class Missing(Asked):
         self.assertRegex(run.message, "missing: no answer from web")
 
     def test_nobody_else(self):
-        """Without any data to answer from, the error names the missing nodes."""
+        """Error without any data to answer from: it names the missing nodes."""
         self.start("client")
         self.cluster.nodes["client"].leave()
         self.broker.put(NODES, "web", empty_card("web"))
@@ -330,7 +330,7 @@ class Status(Asked):
                 os.path.getsize(os.path.join(d, f)) for d, _, files in os.walk(self.hosts[name]) for f in files
                 if f != "metadata" and "metadata" in files))
             self.assertEqual(node["cpus"], os.cpu_count())
-            self.assertLessEqual(abs(node["clock_ahead_ns"]), node["clock_error_ns"])  # same clock
+            self.assertLessEqual(abs(node["clock_ahead_ns"]), node["clock_error_ns"])  # clock is the same
             self.assertTrue(os.path.isdir(node["disk"]["path"]))
             self.assertEqual(node["disk"]["bytes"], disk.f_blocks * disk.f_frsize)
         self.cluster.nodes["db"].kill()

@@ -305,8 +305,7 @@ class Snips(ThreeTier):
             self.cut(c, f"{host}=taker", *interval)
             came = os.path.join(self.directory["taker"], arrived(self.directory["taker"])[0][0])
             told = [re.sub('"[^"]*"', '""', babeltrace2(d, *interval)) for d in (came, solo)]
-            self.assertEqual(*told)  # strings are excepted: babeltrace2 shows that of an earlier event in place of an
-                                     # empty one
+            self.assertEqual(*told)  # except strings: babeltrace2 shows an earlier one in place of an empty one
             sizes = [sum(os.path.getsize(p) for n, p in files_of(d).items() if "/ch_" in "/" + n) for d in (solo, came)]
             self.assertLess(sizes[1], sizes[0] * 0.4)
         run = weft("place", "--cluster", c.broker.url, "--move", f"{host}=taker", "--begin", last + 10**9)

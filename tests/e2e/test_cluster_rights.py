@@ -117,7 +117,7 @@ class WithRights(Compared):
 
 
 class OneToken(Compared):
-    """With equal rights of all, another process answers at once in the name of a node."""
+    """Nodes with equal rights of all: another process answers at once in the name of a node."""
 
     def test_who_answers_first(self):
         recording = scenario("three-tier")

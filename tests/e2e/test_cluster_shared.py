@@ -434,7 +434,7 @@ class Hostile(Shared):
         self.shared_out(len(shared))
 
     def test_a_node_without_the_storage(self):
-        """With an empty directory, as when it was not mounted, the other node does the work."""
+        """Node with an empty directory, as when it was not mounted: the other node does the work."""
         self.cluster.add("z", share=scratch(), store=None)
         self.up("abz")
         for i in range(30):

@@ -86,7 +86,7 @@ class Clocks(Three):
 
 
 class Damaged(Three):
-    """No query waits for more than some seconds."""
+    """Damaged tables: no query waits for more than some seconds."""
 
     def put(self, table, key, data):
         with self.cluster.broker.connect() as f:

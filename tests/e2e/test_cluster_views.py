@@ -95,7 +95,7 @@ class Views(Case):
         return server, outputs
 
     def test_fills_in(self):
-        """While one machine delays its answer, the others' parts are present."""
+        """Partial views: while one machine delays its answer, the others' parts are present."""
         server, outputs = self.newcomer("curious")
         asked = f"{outputs}/timeGraph/{PATH}"
         self.cluster.nodes["db"].freeze()
@@ -145,7 +145,7 @@ class Views(Case):
 
 class NoBroker(Case):
     def test_own_path_remains(self):
-        """Without a broker the server shows the path of its own traces, and the reason for missing parts."""
+        """Path of the server's own traces: shown without a broker, with the reason for missing parts."""
         traces = scenario("three-tier")
         broker = Broker()
         self.addCleanup(broker.kill)

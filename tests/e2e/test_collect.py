@@ -349,7 +349,7 @@ class Hostile(Case):
         self.assertEqual((answer.status, answer.body[0], answer.body[2:4]), (200, 0x0a, b"\x08\x01"))
 
     def test_gzip_members(self):
-        """All members of a body are read (RFC 1952, 2.2); invalid members make the gzip invalid."""
+        """Gzip bodies: all members are read (RFC 1952, 2.2); invalid members make the gzip invalid."""
         def packed(number):
             return gzip.compress(made.request(made.of([made.made("d4" * 16, number)])))
         self.assertEqual(self.status(packed(1) + packed(2), PROTOBUF, **{"Content-Encoding": "gzip"}), 200)
@@ -675,7 +675,8 @@ class Directory(Case):
         self.assertLess(took[1], 8 * took[0] + 0.2, took)
 
     def test_several_traces_while_one_waits(self):
-        """Several traces: existing ones are answered, missing ones named; a single missing one may come soon."""
+        """Query of several traces: existing ones are answered, missing ones named; a single missing one may come
+        soon."""
         with Collect("--keep", "none") as c:
             c.send(made.of([made.made("1" * 32, 1)]))
             self.assertEqual(len(c.spans("1" * 32)), 1)
@@ -710,8 +711,7 @@ class Directory(Case):
             c.send(made.of([made.made(TRACE, 1, "kept")]))
             before = c.processor_s()
             time.sleep(3)
-            self.assertLess(c.processor_s() - before, 0.3 * SLOWDOWN)  # limit: it takes all there is, or at least a
-                                                                       # third
+            self.assertLess(c.processor_s() - before, 0.3 * SLOWDOWN)  # limit: else it takes a third, or all
             self.assertEqual(c.stop(), 0)
 
     def test_store_of_schema_1(self):

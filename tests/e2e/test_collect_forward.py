@@ -74,7 +74,7 @@ class Forward(Case):
         self.assertEqual((first.stop(), last.stop()), (0, 0))
 
     def test_large(self):
-        """More spans than fit into one request, from one and from many."""
+        """Large batches, above one request, from one and from many."""
         with Collect() as last, Collect("--forward", last.otlp + "/v1/traces") as first:
             self.assertEqual(first.send(spans(1, 300, attributes=[made.text("k", "v" * 60000)])).status, 200)
             for n in range(1000, 1100):
@@ -110,7 +110,7 @@ class Forward(Case):
             self.assertLess(time.monotonic() - begin, 20 * SLOWDOWN)
 
     def test_spool(self):
-        """Above the limit of waiting spans, the oldest are dropped with a message; the rest is forwarded."""
+        """Spool above its limit: the oldest spans are dropped with a message; the rest is forwarded."""
         store, far, (port, url) = scratch(), scratch(), place()
         for n in (1, 2, 3):  # starts; each begins a file of the log
             with Collect("--forward", url, "--forward-spool", "1M", store=store) as c:

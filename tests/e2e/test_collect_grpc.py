@@ -108,7 +108,7 @@ class Calls(Case):
         self.assertEqual((answer.status, self.names(3)), (OK, ["span 3"]))
 
     def test_many_at_once(self):
-        """More calls than a connection may have streams, on each of several connections."""
+        """Calls above the limit of a connection's streams, on each of several connections."""
         def send(first):
             numbers = range(first, first + 300)
             for answer in calls(self.c.grpc, *((EXPORT, {}, message(request(span(n)))) for n in numbers)):
@@ -302,8 +302,7 @@ class Hostile(Case):
         self.closed(b"".join(pairs))
 
     def test_many_streams(self):
-        """More simultaneous calls than the limit: the excess is refused, and the others are answered when they go
-        on."""
+        """Simultaneous calls above the limit: the excess is refused, and the others are answered when they go on."""
         heads = [frame(HEADERS, 4, 2 * i + 1, HEAD) for i in range(150)]
         body = message(request(span(10)))
         refused, answered = set(), set()

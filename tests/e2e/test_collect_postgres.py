@@ -258,8 +258,7 @@ class Dependencies(test_collect_search.Dependencies):
         with self.collect("--keep", "none", store=c.store) as c:
             self.assertTrue(c.until(lambda: c.ask("SELECT day FROM uncounted UNION SELECT day FROM unnumbered") == []))
             self.assertEqual((c.stop(), c.said), (0, ""))
-        c.ask("INSERT INTO days (day, first_came, last_came, counts) VALUES (-1, 0, 0, true)")  # makes a day old enough
-                                                                                                # for deletion
+        c.ask("INSERT INTO days (day, first_came, last_came, counts) VALUES (-1, 0, 0, true)")  # old enough day
         with self.collect("--keep", "1d", store=c.store) as c:
             self.assertTrue(c.until(lambda: c.ask("SELECT * FROM calls WHERE parent_day = 12345") == []))
             self.assertEqual((c.stop(), c.said), (0, ""))
@@ -460,7 +459,7 @@ class Away(Case):
             self.assertEqual({t: rows.get(t) for t in acknowledged}, dict.fromkeys(acknowledged, "5"))
             self.assertEqual(c.stop(), 0)
         said = c.said.splitlines()
-        self.assertEqual(len(said), 2, said)  # not repeated at each attempt
+        self.assertEqual(len(said), 2, said)  # messages are not repeated at each attempt
         self.assertIn("takes no spans now", said[0])
         self.assertIn("takes spans again", said[1])
 

@@ -126,7 +126,7 @@ class Settings(Case):
 
 class Completion(Case):
     def complete(self, *words):
-        """What bash would offer for the last word."""
+        """Returns bash's completions of the last word."""
         script = ('source <("$1" completion bash); shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _weft; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')
         run = subprocess.run(["bash", "-c", script, "bash", weft_e2e.BIN, "weft", *words], cwd=self.place,
@@ -152,7 +152,7 @@ class Completion(Case):
         self.assertEqual(self.complete("sync", "--store", "a-"), {"a-trace"})
 
     def test_words_after_a_verb(self):
-        """What the help says that a verb takes first: what it shall do, or a verb."""
+        """First words after a verb according to its help: its actions, or a verb."""
         spans = {"table", "stats", "outliers", "compare", "clusters", "critpath"}
         self.assertEqual(self.complete("spans", ""), spans)
         self.assertEqual(self.complete("spans", "c"), {"compare", "clusters", "critpath"})

@@ -83,7 +83,7 @@ class Answers(Compared, Case):
         self.assertGreater(compared, 100)
 
     def test_histogram_of_the_whole_experiment(self):
-        """Its line alone is asked for, which no server has."""
+        """Histogram of the whole experiment: only its line is requested, which no server has."""
         times = {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 77}
         said = []
         for server, tree in zip((self.one, self.many), self.both(f"XY/{HISTOGRAM}/tree")):
@@ -98,7 +98,8 @@ class Answers(Compared, Case):
         self.assertEqual(sum(said[1]["series"][0]["yValues"]), self.whole["nbEvents"])
 
     def test_densities_are_of_all_machines(self):
-        """In ranges of equal width, up to the longest of all; and by ratio, which are the same on all servers."""
+        """Densities in ranges of equal width, up to the longest of all; and by ratio, which are the same on all
+        servers."""
         compared, middle = 0, (self.whole["start"] + self.whole["end"]) // 2
         for o in self.one.get(f"/experiments/{self.uuid}/outputs").json:
             if "SegmentStoreDensity" not in o["id"]:
@@ -192,14 +193,14 @@ class Answers(Compared, Case):
         dice = new_dice(1)
         for at in [0, n - 1, n - 10, n, n + 5] + [dice.randrange(n) for _ in range(25)]:
             self.same_lines(requested_table_index=at, requested_table_count=30)
-        for at in [30000 + 40 * k for k in range(10)] + [30000 - 40 * k for k in range(10)]:  # as somebody scrolls
+        for at in [30000 + 40 * k for k in range(10)] + [30000 - 40 * k for k in range(10)]:  # positions while scrolling
             self.same_lines(requested_table_index=at, requested_table_count=40, requested_table_column_ids=[5, 1, 11])
         begin, end = self.whole["start"], self.whole["end"]
         for t in [begin, end, end + 1, begin - 5] + [dice.randrange(begin, end) for _ in range(15)]:
             self.same_lines(requested_times=[t], requested_table_count=5)
 
     def test_lines_of_equal_times(self):
-        """Every line has the number that those before it in time leave it, whichever way it is come to."""
+        """Lines of equal times: every line has the number given by those before it in time, however it is reached."""
         model = self.lines(self.many, IRQ_TABLE, requested_table_index=0, requested_table_count=1000)
         begins = [int(line["cells"][0]["content"]) for line in model["lines"]]
         self.assertEqual(begins, sorted(begins))
@@ -237,7 +238,7 @@ class Answers(Compared, Case):
             for at in (0, 3, 150, 700):
                 self.same_lines(requested_table_index=at, requested_table_count=10, **what)
 
-    # ---- what is made
+    # ---- derived outputs
 
     def test_critical_path_is_made_where_its_thread_is(self):
         at = f"/experiments/{self.uuid}/outputs/{PATH}"
@@ -315,7 +316,7 @@ class Answers(Compared, Case):
             self.same_parts(one["model"]["entries"], many["model"]["entries"])
         ids = [e["id"] for e in self.compared(self.many, web, db)["model"]["entries"]]
         self.assertEqual(len(set(ids)), len(ids))
-        # What is derived of both is the same, and says whose it is.
+        # Derived output of both: the same, with its owner.
         at = f"/experiments/{self.uuid}/outputs/{COMPARISON}"
         tree = self.many.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")["entries"]
         for q in (web, db):
@@ -328,7 +329,7 @@ class Answers(Compared, Case):
         self.assertIn("b as db", made.json["description"])
         kept = made.json["configuration"]["parameters"]["a"]
         self.assertEqual({k: kept[k] for k in ("thread", "host", "id")}, {k: web[k] for k in ("thread", "host", "id")})
-        for key in ("begin", "end"):  # as it is asked for: the last time of its own clock until then
+        for key in ("begin", "end"):  # requested time: the last one of its own clock until then
             self.assertLessEqual(0, web[key] - kept[key])
             self.assertLessEqual(web[key] - kept[key], 1)
         path = f"/experiments/{self.uuid}/outputs/data/{made.json['id']}/tree"
@@ -403,8 +404,8 @@ class Answers(Compared, Case):
             alone.stop()
 
     def test_ids_stay(self):
-        """Over a restart, with or without a state, whatever servers there are, in whatever order; also for clients that
-        ask by ids without a tree."""
+        """Ids stay the same over a restart, with or without a state, with any servers in any order; also for clients
+        that query by ids without a tree."""
         tree = named(self.many.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree"))
         ids = {p: e["id"] for p, e in tree.items()}
         times = {"requested_timerange": {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 30}}
@@ -442,7 +443,7 @@ class Answers(Compared, Case):
         one = self.shop.coordinator("--state", state)
         kept = [{"uuid": made["uuid"], "name": "moved", "start": 6, "end": 9}]
         self.assertEqual(one.get(at).json, kept)
-        # What cannot be stored is not said to be.
+        # Failure to store is reported.
         os.remove(os.path.join(state, "bookmarks.json"))
         os.makedirs(os.path.join(state, "bookmarks.json", "in the way"))
         for refused in (
@@ -576,7 +577,7 @@ class Foreign(Case):
 
 
 class Protocol(Case):
-    """What the protocol says of statuses, on two servers that open what clients name."""
+    """Protocol of statuses, on two servers that open traces named by clients."""
 
     def setUp(self):
         top = scenario("three-tier")
@@ -612,7 +613,7 @@ class Protocol(Case):
                          (409, {self.client, self.web}))
 
     def stop_server(self, number):
-        """Until it is started again by SIGCONT the server is away."""
+        """Stops the server; it is away until SIGCONT."""
         process = self.servers[number].process
         self.addCleanup(lambda: process.poll() is None and os.kill(process.pid, signal.SIGCONT))
         os.kill(process.pid, signal.SIGSTOP)
@@ -625,7 +626,7 @@ class Protocol(Case):
             time.sleep(0.05)
 
     def test_what_was_made_while_a_server_was_away_is_completed(self):
-        self.assertEqual(len(self.many.get("/traces").json), 3)  # where traces are is known from now on
+        self.assertEqual(len(self.many.get("/traces").json), 3)  # places of traces are known from now on
         pid = self.stop_server(1)
         made = self.good(self.make(self.client, self.web))
         self.assertEqual(([t["UUID"] for t in made["traces"]], [h["host"] for h in made["hosts"]["lacking"]]),
@@ -673,7 +674,7 @@ class Protocol(Case):
         self.assertEqual(self.many.post("/config/types/weft.markers/configs").status, 501)
 
     def test_a_tree_that_is_there_is_a_tree(self):
-        """Also of outputs that are to be configured first."""
+        """Available trees, also of outputs that must be configured first."""
         made = self.good(self.make(self.client, self.web))
         self.many.opened(made["UUID"])
         for s in (self.many, self.servers[0]):

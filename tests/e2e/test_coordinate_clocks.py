@@ -32,7 +32,7 @@ class Near(float):
 
 
 class OneClock(test_coordinate.Answers):
-    # How well clocks are known only the server that synchronised them can tell.
+    # outputs about the quality of clocks, which only the server that synchronised them has
     by_server = (*BY_SERVER, "weft.clocks", "weft.clocks.maps", "weft.clocks.error")
 
     @staticmethod
@@ -60,7 +60,7 @@ class OneClock(test_coordinate.Answers):
         self.assertEqual(said[0], said[1])
 
     def test_clocks_differ(self):
-        """Else nothing would be tested."""
+        """Clocks differ; else the other tests would check nothing."""
         moved = [h for h in HOSTS if self.shop.servers[h].first()["start"] != self.trace(h)["start"]]
         self.assertEqual(moved, ["client", "db"])
         self.assertTrue(any(len({p["drift"] for p in h["pieces"]}) > 1 for h in self.said["hosts"]))
@@ -114,7 +114,7 @@ class OneClock(test_coordinate.Answers):
         made = self.many.ask("POST", at, body)
         self.assertEqual(made.status, 200, made)
         entries = self.many.model(f"/experiments/{self.uuid}/outputs/timeGraph/{made.json['id']}/tree")["entries"]
-        for n in (15000, 60000):  # more than a question can list
+        for n in (15000, 60000):  # numbers above the limit of a query
             rows = self.many.model(
                 f"/experiments/{self.uuid}/outputs/timeGraph/{made.json['id']}/states",
                 {
@@ -253,7 +253,7 @@ class Stated(Case):
         )["lines"][0]
         self.near(int(line["cells"][1]["content"]), t)
         hours = int(line["cells"][0]["content"].split(":")[0])
-        self.assertEqual(hours, ((moved // 10**9 - day) // 3600 + 2) % 24)  # in its time zone, as it was
+        self.assertEqual(hours, ((moved // 10**9 - day) // 3600 + 2) % 24)  # local time, unchanged
 
     def test_all_questions(self):
         at = f"/experiments/{self.UUID}"
@@ -281,7 +281,7 @@ class Stated(Case):
 
 
 class Slow(Stated):
-    """One that is slow: not every time of everybody's clock is one of its own."""
+    """Slow clock: not every time of the common clock is one of its own."""
 
     DRIFT, OFFSET = Fraction("1.75"), Fraction("-900000000.5")
 

@@ -96,7 +96,7 @@ class Found(Case):
         wait_for("all of it", lambda: self.hosts(many, uuid) == set(HOSTS))
         self.assertEqual({p: e["id"] for p, e in named(self.tree(many, uuid)).items()},
                          {p: e["id"] for p, e in all_there.items()})
-        # Told to stop: nobody lacks it.
+        # Server stopped in order: not reported missing.
         self.assertEqual(self.cluster.nodes["web"].leave(), 0)
         self.until(many, "web has left", {"client": "UP", "db": "UP"})
         answer = many.post(f"/experiments/{uuid}/outputs/timeGraph/{THREAD_STATUS}/tree").json
@@ -144,7 +144,8 @@ class Found(Case):
         self.assertEqual(others.get("/cluster").status, 404)
 
     def test_readers_do_not_wait_while_nodes_are_asked(self):
-        """One request waits for a node that does not answer; meanwhile others get what nodes said last."""
+        """Readers do not wait while one request waits for a node that does not answer: they get the nodes' last
+        answers."""
         for host in HOSTS[:2]:
             start(self.cluster, host)
         many, told, moments, noticed = self.coordinator(), [], itertools.count(), threading.Event()
@@ -173,7 +174,7 @@ class Found(Case):
         self.assertTrue(any(a[0] < t[0] and t[1] < a[1] for a in asked for t in others), told[-4:])
 
     def test_broker(self):
-        """Without it, and when it is there again, with or without what it kept, all stay; news come then."""
+        """Servers stay while the broker is away, and when it is back, with or without its data; changes arrive then."""
         start(self.cluster, "client")
         start(self.cluster, "web")
         many = self.coordinator()
@@ -190,7 +191,7 @@ class Found(Case):
         self.until(many, "web has left", {"client": "UP"})
 
     def test_address(self):
-        """What a node tells: its address, or that by which it talks to the broker, or what it is told."""
+        """Address in a node's entry: its own, or the one by which it talks to the broker, or the given one."""
         def told(name):
             """The entry, and its flags: behind a byte and two strings."""
             entry = self.cluster.broker.table("weft_weft_servers")[name]
@@ -206,7 +207,7 @@ class Found(Case):
         self.until(many, "who answers", {"client": "UP", "web": "AWAY"})
         entry, flags = told("client")
         self.assertEqual((flags, told("web")[1]), (1, 0), "only the one on loopback is for its machine alone")
-        # As if it were another machine.
+        # Entry as of another machine.
         with self.cluster.broker.connect() as f:
             other = entry[:-8] + bytes(x ^ 255 for x in entry[-8:])
             f.write(b"PUB $KV.weft_weft_servers.client %d\r\n%s\r\nPING\r\n" % (len(other), other))
@@ -218,7 +219,7 @@ class Found(Case):
                       ["statusMessage"])
 
     def test_hostile(self):
-        """What makes no sense in the table is no server."""
+        """Senseless entries of the table are no servers."""
         start(self.cluster, "client")
         many = self.coordinator()
         self.until(many, "a node", {"client": "UP"})
@@ -281,7 +282,7 @@ class Paths(Case):
     def setUpClass(cls):
         super().setUpClass()
         traces = scenario("three-tier")
-        # By the directory: clocks found of hosts in another order differ by some hundred ns.
+        # Traces given by the directory: clocks found of hosts in another order differ by some hundred ns.
         cls.one = Server("--name", "shop", "--reference", "client", traces, store=scratch())
         cls.addClassCleanup(cls.one.stop)
         cls.truth = json.loads(weft("critpath", traces, "--store", scratch(), "--thread", THREAD, "--reference",
@@ -353,7 +354,7 @@ class Paths(Case):
             self.assertEqual(self.many.delete(f"{self.outputs}/{PATH}/{made.json['id']}").status, 200)
 
     def test_comparison(self):
-        """Of two paths of one machine's threads, each over all machines."""
+        """Comparison of two paths of one machine's threads, each over all machines."""
         at, begin, end = f"{self.outputs}/{COMPARISON}", self.truth["query"]["begin"], self.truth["query"]["end"]
         half = (begin + end) // 2
         sides = {"a": {"thread": THREAD, "begin": begin, "end": half},
@@ -367,7 +368,7 @@ class Paths(Case):
             self.assertEqual(server.delete(f"{at}/{made.json['id']}").status, 200)
         self.assertGreater(len(told[0]), 3)
         self.assertEqual(told[1], told[0])
-        # By the entries of the other views: whoever has them is meant.
+        # Sides given by entries of the other views: the machine that has them is meant.
         tree = self.many.model(f"{self.outputs}/timeGraph/{THREAD_STATUS}/tree")["entries"]
         entry = next(e for e in tree if e["labels"][1] == "204" and e["metadata"].get("hostId") == ["db"])
         by_id = {k: {**v, "thread": "204", "id": entry["id"]} for k, v in sides.items()}
@@ -375,7 +376,7 @@ class Paths(Case):
         self.assertEqual(made.status, 200, made)
         self.assertEqual(made.json["configuration"]["parameters"]["a"]["id"], entry["id"])
         self.assertEqual(self.many.delete(f"{at}/{made.json['id']}").status, 200)
-        # Of two nodes: each path is over all machines, by its own machine's clock, as begin and end would be.
+        # Sides on two nodes: each path is over all machines, by its own machine's clock, as begin and end would be.
         sides["b"] = {"thread": "db:204"}
         told = []
         for server in (self.one, self.many):
@@ -392,7 +393,7 @@ class Paths(Case):
         self.assertEqual(made.status, 400, made)
 
     def share(self, host):
-        """One node more, whose server has no experiment, has the host's trace from common storage."""
+        """Adds a node, whose server has no experiment, with the host's trace from common storage."""
         top = os.path.realpath(scratch())
         shutil.copytree(f"{scenario('three-tier')}/{host}", os.path.join(top, host),
                         ignore=shutil.ignore_patterns(".weft"))
@@ -402,8 +403,8 @@ class Paths(Case):
         wait_for("its trace", lambda: self.cluster.cards()["spare"].hosts)
 
     def test_a_node_is_away(self):
-        """Its piece is missing under its name, all else is there; back again, all is. Paths of its own threads are
-        told where another node has its trace."""
+        """Piece of a missing node: it is reported under its name, the rest is present; all returns with the node. Paths
+        of its own threads are answered if another node has its trace."""
         end = self.truth["query"]["end"]
 
         def machines(end):

@@ -97,7 +97,7 @@ class Faults(Case):
         return self.ask(self.lines, asked).json["model"]
 
     def test_lines_keep_their_numbers(self):
-        """While a server is away its lines are gaps, at the places where a client has seen them."""
+        """Lines of a server that is away are gaps, at the places where a client has seen them."""
         columns = [c["name"] for c in self.ask(self.lines.replace("/lines", "/columns")).json["model"]]
         trace, exact = columns.index("Trace"), columns.index("Timestamp ns")
         n = self.whole["nbEvents"]
@@ -262,7 +262,7 @@ class Faults(Case):
         self.assertEqual(late.stop(), 0)
 
     def test_many_requests_at_once(self):
-        """Many requests at once, also while one server is stopped: memory is limited, and all are answered."""
+        """Simultaneous requests, also while one server is stopped: memory is limited, and all are answered."""
         ids = [e["id"] for e in self.ask(self.tree).json["model"]["entries"]]
         states = self.tree.replace("/tree", "/states")
         times = {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 500}
@@ -576,7 +576,7 @@ class Busy(Case):
             small.stop()
 
     def test_large_answers_take_turns(self):
-        """Many queries at once whose answers together exceed memory: as many run as fit."""
+        """Large answers to simultaneous queries that together exceed memory: as many run as fit."""
         wide = json.dumps({**TREE, "model": {"headers": [], "entries": [
             {"id": n, "parentId": -1, "labels": [f"{n:0100}"]} for n in range(15000)]}}).encode()
 
@@ -593,7 +593,7 @@ class Busy(Case):
         threads = [threading.Thread(target=lambda: statuses.append(many.post(tree, timeout=120 * SLOWDOWN).status))
                    for _ in range(12)]
         try:
-            self.assertEqual(many.post(tree).status, 200)  # such answers have a known size now
+            self.assertEqual(many.post(tree).status, 200)  # answers of a known size now
             for t in threads:
                 t.start()
             for t in threads:

@@ -143,8 +143,8 @@ class Pieces(Case):
         return [(s.get("label"), s.get("style")) for s in found if s.get("style")]
 
     def test_states(self):
-        """Each sample equals one server's, except where a piece's last event began something unknown to the next: there
-        it is the earlier state."""
+        """Samples of states equal one server's, except where a piece's last event began something unknown to the next:
+        there it is the earlier state."""
         compared = late = 0
         begin, end = self.whole["start"], self.whole["end"]
         at_cut = [{"start": b - 3 * 10**6, "end": b + 3 * 10**6, "nbTimes": 100} for b, _ in self.ranges[1:]]
@@ -219,7 +219,7 @@ class Pieces(Case):
             alone.stop()
 
     def test_pieces_have_a_clock_of_their_own(self):
-        """All times of the machine, also in queries, are by the common clock."""
+        """Times of the machine, also in queries, are by the common clock."""
         ahead = 1_234_567_891
         servers = zip(self.names, self.pieces)
         other = Coordinator("--config", write(

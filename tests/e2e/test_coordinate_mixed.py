@@ -178,7 +178,7 @@ class Mixed(Case):
     # ---- tables
 
     def test_lines_by_number_time_and_text(self):
-        """One table in order of time, though columns have other numbers on each server, which change."""
+        """Table in order of time, though columns have other numbers on each server, which change."""
         columns = [{c["name"]: c["id"] for c in s.model(f"{self.at}/table/{EVENTS}/columns")}
                    for s in (self.one, self.many)]
         self.assertEqual(list(columns[0]), list(columns[1]))
@@ -335,7 +335,7 @@ class Mixed(Case):
             java.broken = False
 
     def test_a_restart_mixes_nothing(self):
-        """After a restart its counters begin again, so that earlier numbers mean other entries: no client is shown
+        """Numbers from before a restart mean other entries, since the counters begin again: no client is shown
         those."""
         java = JavaServer(self.shop.servers["web"])
         other = Coordinator(f"--server=web={java.url}", f"--server=client={self.shop.servers['client'].url}")
@@ -423,7 +423,7 @@ class Mixed(Case):
             java.stop()
 
     def test_a_restart_in_the_middle_of_a_question(self):
-        """It ends with a query in progress; a repeated query is answered by the next process."""
+        """Restart during a query: a repeated query is answered by the next process."""
         java = JavaServer(self.shop.servers["web"])
         other = self.watched(java)
         answer = java.answer

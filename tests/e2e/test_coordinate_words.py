@@ -317,7 +317,7 @@ class Titles(Merged):
         self.assertEqual(sum(found[0][1][0]["yValues"]), sum(counts))
 
     def test_counts_that_nobody_states_are_not_added(self):
-        """With one server of an older version, each keeps its own row."""
+        """Rows of an older version's server are not added: each server keeps its own."""
         entries, series = self.bars(self.older, BARS)
         self.assertGreater(len(entries), 1)
         self.assertEqual(len({e["labels"][0] for e in entries}), len(entries))
@@ -337,7 +337,7 @@ class Titles(Merged):
             self.assertEqual(len(lines["lines"]), 9)
 
     def test_older_servers_keep_their_rows(self):
-        """No row claims to be of all machines if it is of some."""
+        """Rows of some machines are never shown as those of all."""
         entries = self.model(self.older, f"{SWITCHES}/tree")["entries"]
         roots = {e["labels"][0]: e for e in entries if e["parentId"] == -1}
         self.assertEqual(set(roots), {f"{h}/Total" for h in HOSTS})

@@ -172,8 +172,7 @@ class ServerGoesOn(ServerCase):
                 for e in (model or {"entries": []})["entries"]:
                     tid = e.get("metadata", {}).get("TID")
                     name = e["labels"][0]
-                    if o["id"] == "weft.requests.groups":  # output whose first column is a number in the order of their
-                                                           # size
+                    if o["id"] == "weft.requests.groups":  # numbered by size in the first column
                         name = (e["labels"][1], e["labels"][7])
                     whose[e["id"]] = whose[e["parentId"]] + (tid[0] if tid else name,)
         return found
@@ -213,7 +212,7 @@ class ServerGoesOn(ServerCase):
                     self.assertEqual(said.setdefault((output, i), whose[i][-1:]), whose[i][-1:], output)
 
     def test_one_of_two(self):
-        """Another experiment is not affected."""
+        """Experiment of other traces: not affected."""
         other = copy_of(scenario("three-tier"))
         self.server.stop()
         with Server("--trace-root", os.path.dirname(other), self.trace, store=self.store) as self.server:

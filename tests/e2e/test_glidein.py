@@ -76,7 +76,7 @@ class Glideins(Case):
         self.assertEqual([os.path.basename(home) for home in left], ["CE_one.2"], "who is killed leaves its directory")
 
     def test_without_weft_span(self):
-        """Without weft-span the glidein runs as if there were no tracing."""
+        """Glidein without weft-span: it runs as if there were no tracing."""
         out = os.path.join(scratch(), "run")
         env = {"PATH": os.environ["PATH"], "WEFT_SPAN": "/nonexistent/weft-span", "PYTHONDONTWRITEBYTECODE": "1"}
         code = "import glideinTracer as g; t = g.Tracer(); t.initial_trace({'entry': 'e'}); print(t.GLIDEIN_TRACE_ID)"
@@ -88,7 +88,7 @@ class Glideins(Case):
         self.assertEqual((run.returncode, run.stderr), (0, b""))
 
     def test_an_early_failure(self):
-        """If nothing can be written, the first stage fails, and so does the glidein."""
+        """Early failure: if nothing can be written, the first stage fails, and so does the glidein."""
         with Collector() as c:
             run = subprocess.run([os.path.join(EXAMPLE, "glidein_startup.sh"), "-entry", "e"], cwd="/proc",
                                  capture_output=True, timeout=60 * SLOWDOWN,

@@ -144,7 +144,7 @@ class Names(ServerCase):
                 threads = self.json("threads", "--thread", tid, "--store", store, path)
                 for life in threads:
                     self.assertEqual(life["comm"], truth.at(tid, life["begin"] + life["life"]), (path, tid))
-                    # Every name of a thread finds it.
+                    # Names of a thread all find it.
                     for ts, name in truth.names[tid]:
                         if life["begin"] <= ts < life["begin"] + life["life"]:
                             found = self.json("threads", "--thread", name, "--store", store, path)

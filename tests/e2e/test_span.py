@@ -385,8 +385,7 @@ class Told(Span):
             script.wait()
             script.stdout.close()
             notes, deadline = b"", time.monotonic() + 20
-            while len(c.spans()) < 2 and time.monotonic() < deadline:  # loop: the others of the group are killed
-                                                                       # meanwhile
+            while len(c.spans()) < 2 and time.monotonic() < deadline:  # meanwhile the others are killed
                 notes += self.run_ok("flush", env=env).stderr
             self.assertIn(b"were never ended", notes)
             lost = {s["name"]: s for s in c.spans()}

@@ -255,7 +255,7 @@ class Away(Span):
             self.assertRegex(self.run_ok("start", "--name", "x", env=env).stdout, b"^00-")
 
     def test_many_at_once(self):
-        """Many wrappers at once: every span is kept, and sent once."""
+        """Simultaneous wrappers: every span is kept, and sent once."""
         env = environment(NOBODY)
         running = [subprocess.Popen([SPAN, "run", "-q", "--name", f"s{i}", "--", "sh", "-c", f"exit {i % 7}"], env=env)
                    for i in range(MANY)]

@@ -318,7 +318,7 @@ class Hostile(Case):
         self.assertEqual(sum(s["n"] for s in answer("stats", "--limit", "0", path)["stages"]), 2 * n + 1)
 
     def test_many_orphans_at_once(self):
-        """Many orphans at the same instants below one missing span: they are not compared each with each."""
+        """Orphans at the same instants below one missing span: they are not compared each with each."""
         w = World(new_dice(23))
         trace = w.new_id(32)
         for i in range(MANY // 5):

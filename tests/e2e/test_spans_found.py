@@ -45,8 +45,8 @@ class Outliers(Found):
         self.assertEqual((advice["n"], advice["of"], set(advice["traces"])), (2, 120, {o["trace"] for o in slow}))
 
     def test_nothing_is_there(self):
-        """Without an effect, at most one world in twenty may have a claim. Equal times of all others are no reason: a
-        thousandth more is nothing."""
+        """False claims: without an effect, at most one world in twenty may have one. Equal times of all others are no
+        reason: a thousandth more is nothing."""
         claims = 0
         for world in range(20):
             w = World(new_dice(200 + world))
@@ -192,7 +192,7 @@ class Clusters(Found):
         self.assertEqual([a["text"].split(":")[0] for a in more], ["site=T2_SLOW"])
 
     def test_one_site_of_two(self):
-        """One slow site of two: no outliers, and no clusters of their own, because the site explains all stages."""
+        """Slow site of two: no outliers, and no clusters of their own, because the site explains all stages."""
         for times in (2, 10):
             w = World(new_dice(131 + times))
             w.jobs(50, STAGES, spread=0.4, tell=lambda i: {"site": "ab"[i % 2], "number": i},
@@ -229,8 +229,8 @@ class Clusters(Found):
         self.assertEqual((small["traits"][0]["key"], small["traits"][0]["value"]), ("status", "error"))
 
     def test_nothing_is_there(self):
-        """Without an effect, nothing is found: neither in normal logarithms, also of a single stage, where any cut in
-        two looks good, nor in waiting times, which are skewed."""
+        """False clusters: none in normal logarithms, also of a single stage, where any cut in two looks good, nor in
+        waiting times, which are skewed."""
         claims = 0
         for world in range(12):
             w = World(new_dice(400 + world))

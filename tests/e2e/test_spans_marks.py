@@ -257,7 +257,7 @@ class Marks(Case):
                                  (span, f"h0:{thread.tid}", "by marks in the trace", "-3.500 s"))
 
     def test_by_the_monotonic_clock(self):
-        """Without marks, with a wall clock that is seconds off, the span's own reading of the trace's clock is exact.
+        """Reading of the trace's clock by the span itself: exact without marks, with a wall clock that is seconds off.
         Readings of another boot, and those hours from the wall clock's (a container's own), are not used."""
         story = self.stories["host"]
         wall, begin = story.marks["end", JOB] + OFF + 2 * MS, story.marks["end", JOB] + 2 * MS - START_NS

@@ -283,7 +283,7 @@ class Filter(Table):
             self.assertNotIn("display", columns[name])
 
     def test_many_filters(self):
-        """Many filters, more than are cached, in turns: each answers right, also after it was dropped."""
+        """Filters, more than are cached, in turns: each answers right, also after it was dropped."""
         names = sorted({e[1] for e in self.events}, key=lambda n: -sum(1 for e in self.events if e[1] == n))[:12]
         for name in names + names:
             model = self.lines(self.filter({"Event type": f"^{name}$"}), requested_table_index=0,

@@ -55,7 +55,7 @@ def attributes(of):
 
 
 class Unsteady:
-    """In front of a collector: every other request is answered with 503, before or after it was handed on."""
+    """Proxy before a collector: every other request is answered with 503, before or after it was forwarded."""
 
     def __init__(self, to):
         self.n, lock, outer = 0, threading.Lock(), self
@@ -150,7 +150,7 @@ class Sdk(Case):
                         self.assertEqual(names, sorted({s["name"] for s in sent["spans"]}))
 
     def older(self, collect, sent):
-        """What both older formats tell: [(span as the SDK has it, as the older interface answers, its tags)]."""
+        """Returns the fields of both older formats: [(span in the SDK, in the older interface's answer, its tags)]."""
         got = {s["spanID"]: s for t in {s["trace"] for s in sent["spans"]}
                for s in collect.data("/api/traces/" + t)[0]["spans"]}
         self.assertEqual(sorted(got), sorted(s["id"] for s in sent["spans"]))
@@ -185,10 +185,10 @@ class Sdk(Case):
             trace, = c.data("/api/traces/" + sent["spans"][0]["trace"])
             process, = trace["processes"].values()
             self.assertEqual(process["serviceName"], "sdk-jaeger-none")
-            self.assertEqual(tags["host.name"], "knoten-ü")  # of the resource, told with each span
+            self.assertEqual(tags["host.name"], "knoten-ü")  # resource attribute, sent with each span
 
     def test_zipkin(self):
-        """All tags are texts in it, and it has no links."""
+        """Zipkin's format: all tags are texts, and there are no links."""
         with Collect() as c:
             sent = self.sent_by("zipkin", c.zipkin + "/api/v2/spans", "none")
             for e, s, tags in self.older(c, sent):
@@ -204,10 +204,10 @@ class Sdk(Case):
             self.assertEqual(c.data("/api/services"), ["sdk-zipkin-none"])
 
     def test_retries(self):
-        """What is answered with 503, taken or not, comes again: nothing is lost, nothing is there twice."""
+        """Retries after 503, accepted or not: nothing is lost or duplicated."""
         with Collect() as c, Unsteady(c) as u:
             self.check(c, self.sent_by("proto", u.url + "/v1/traces", "gzip", 2000))
-            self.assertGreaterEqual(u.n, 8)  # each of the batches was refused once
+            self.assertGreaterEqual(u.n, 8)  # number of batches, each refused once
 
     def test_many_by_grpc(self):
         with Collect() as c:

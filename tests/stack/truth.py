@@ -27,7 +27,7 @@ LINE = re.compile(r"\[(\d+)\.(\d{9})\] (\S+) (\S+): (.*)$")
 
 
 class Replay:
-    """What the text of a trace says: calls as (pid, tid, level, begin, end, how, address)."""
+    """Text of a trace replayed: calls as (pid, tid, level, begin, end, how, address)."""
 
     def __init__(self, path):
         run = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE,
@@ -39,7 +39,8 @@ class Replay:
         stacks, self.sizes = collections.defaultdict(list), {}
         self.memory = collections.defaultdict(list)
         self.last = {}
-        # After lost events, by thread: the functions that were open then, and since when each level is not known.
+        # State after lost events, by thread: the functions that were open then, and the time since which each level is
+        # unknown.
         self.ghosts, self.unknown = collections.defaultdict(list), collections.defaultdict(list)
         for number, line in enumerate(lines):
             for since in resets.get(number, ()):
@@ -98,7 +99,7 @@ class Replay:
                 found[within[-1] + 1].append(end)
                 deaf.append((bisect.bisect_right(times, (begin, "~")), within[0], begin))
             self.losses += 1
-        # Where several CPUs lose events at once, the earliest counts.
+        # Losses of several CPUs at once count from the earliest.
         return {i: [min([since] + [begin for first, last, begin in deaf if first <= i <= last]) for since in all_of_it]
                 for i, all_of_it in found.items()}
 
@@ -113,7 +114,7 @@ class Replay:
             unknown += [cut] * (levels - len(unknown))
 
     def tell_unknown(self, thread, level, at):
-        """No call of the level's own up to now, as far as it is known."""
+        """Records that the level is unknown up to now, or without a call of its own."""
         unknown = self.unknown[thread]
         if level < len(unknown) and unknown[level] < at:
             self.calls.append((*thread, level, unknown[level], at, "unknown", "-"))

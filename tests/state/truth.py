@@ -29,7 +29,7 @@ NUMBER = re.compile(r"(\w+) = (-?\d+|0x[0-9A-Fa-f]+)\b")
 TEXT = re.compile(r"(\w+) = \"([^\"]*)\"")
 ENTRY, EXIT = (re.compile(rf"(irq_softirq|irq_handler|x86_irq_vectors_\w+)_{edge}$") for edge in ("entry", "exit"))
 
-FIRST_WITHOUT_NUMBER = 32768  # of interrupts that the trace knows by name only
+FIRST_WITHOUT_NUMBER = 32768  # first number of interrupts known by name only
 HANDLERS = {"irq_handler_entry": ("irq-line", "irq"), "irq_softirq_entry": ("vector", "vec")}
 
 # Operations of futex(2) that wait and that wake, as linux/futex.h numbers them.
@@ -39,7 +39,7 @@ FUTEX = {0: "WAIT", 1: "WAKE", 3: "REQUEUE", 4: "CMP_REQUEUE", 5: "WAKE_OP", 6: 
 
 
 class Truth:
-    """What the text of a trace says. Times in ns."""
+    """States according to the text of a trace. Times in ns."""
 
     def __init__(self, path):
         self.ran = collections.Counter()
@@ -65,7 +65,7 @@ class Truth:
         self.events = len(switches)
         self.end = switches[-1][0]
         current, since, first = {}, {}, {}
-        # Who runs on a CPU before its first switch is told by that switch.
+        # Threads before a CPU's first switch are known by that switch.
         for ts, name, cpu, fields in switches:
             first.setdefault(cpu, ts)
             if name == "sched_switch" and cpu not in current:
@@ -173,7 +173,8 @@ class Truth:
 
 
 def latest(handled):
-    """Which CPU began last of those that are at it, as (begin, end, CPU); of two in the same ns the higher one."""
+    """Returns the CPU that began last among those in the handler, as (begin, end, CPU); of two in the same ns the
+    higher one."""
     out = []
     changes = sorted({t for begin, end, _ in handled for t in (begin, end)})
     handled, open_ = sorted(handled), []
@@ -198,7 +199,7 @@ DISCARDED = re.compile(r"discarded (\d+) events? between \[(\d+)\.(\d{9})\] and 
 
 
 class Holes:
-    """Where a trace has no events although the tracer had some: around the borders of the packets that tell of
+    """Gaps in which a trace has no events although the tracer had some: around the borders of the packets that report
     discarded events. Times in ns."""
 
     def __init__(self, path):
@@ -227,8 +228,8 @@ class Holes:
 
     @staticmethod
     def packets(path):
-        """For each packet of a stream that tells of discarded events: does it begin when the one before ended, and does
-        the next when it ends?"""
+        """Returns, for each packet of a stream that reports discarded events, whether it begins at the end of the one
+        before, and whether the next begins at its end."""
         with open(path, "rb") as f:
             data = f.read()
         size = struct.unpack(">4I", data[:16])[3]
@@ -325,8 +326,8 @@ class StatesAgainstText(unittest.TestCase):
                 self.check(Truth(path), dumped(self.program, path))
 
     def test_lost_events(self):
-        """While events are missing on a CPU nobody is said to have it, and no thread keeps a state but those that other
-        CPUs are seen to run."""
+        """Lost events on a CPU: meanwhile it has no known thread, and threads keep a state only if other CPUs are seen
+        to run them."""
         path = os.path.join(DATA, "traces", "lost-events", "solo", "kernel")
         holes, dump = Holes(path), dumped(self.program, path, "intervals")
         self.assertEqual(sum(int(w[3]) for w in dump["loss"]), holes.count)
@@ -347,7 +348,7 @@ class StatesAgainstText(unittest.TestCase):
                     if value in ("unknown", "none") or not (int(begin) < h1 and int(end) > h0):
                         continue
                     checked += 1
-                    # What is left of the state within the hole must be while another CPU runs the thread.
+                    # Part of the state within the hole: must lie where another CPU runs the thread.
                     elsewhere = [(b, e) for c, list_ in occupied.items() if c != cpu for b, e,
                                  t in list_ if t == thread]
                     lo, hi = max(int(begin), h0), min(int(end), h1)

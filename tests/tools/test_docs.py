@@ -12,7 +12,7 @@ BIN = os.path.abspath(os.environ.get("WEFT_BIN") or os.path.join(ROOT, "build", 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 VERBS = ["info", "events", "index", "flows", "threads", "sync", "critpath", "requests", "serve", "coordinate",
          "status", "place", "span", "collect", "spans", "verify", "config", "completion"]
-EVERY_VERB = {"--help", "--no-color", "--quiet"}  # told once, in docs/verbs/README.md
+EVERY_VERB = {"--help", "--no-color", "--quiet"}  # options documented once, in docs/verbs/README.md
 
 
 def text_of(*path):
@@ -77,7 +77,8 @@ class Docs(unittest.TestCase):
         self.assertGreater(seen, 20)
 
     def test_installed_pages(self):
-        """In the Debian package no file takes another's place, and links of pages lead to what is installed, too."""
+        """Installed files of the Debian package do not overwrite each other, and links of pages lead to installed
+        files."""
         installed = {}
         for listed, below in (("weft.docs", ""), ("weft.examples", "examples/")):
             for source in text_of("debian", listed).split():

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What is absent is never passed over in silence: all tests skip through tests/needed.py, tests/base/test.h or
-tests/web/run.mjs, where WEFT_REQUIRE_DATA makes a failure of it; and random numbers come from a seed that is printed.
-"""
+"""Rules for absent files and programs: all tests skip through tests/needed.py, tests/base/test.h or tests/web/run.mjs,
+where WEFT_REQUIRE_DATA makes it a failure; and random numbers come from a seed that is printed."""
 import os
 import re
 import subprocess
@@ -20,7 +19,7 @@ FORBIDDEN = {
 ALLOWED = {"e2e/test_robust.py": 'skipTest("cannot mount',  # a right, not data
            "e2e/test_package.py": "SkipTest(made",
            "e2e/test_cluster_missing.py": "WEFT_PREVIOUS is not set",  # an earlier release, which nobody need have
-           "e2e/test_memory.py": "skipIf(SANITIZER,"}  # they bring an allocator of their own
+           "e2e/test_memory.py": "skipIf(SANITIZER,"}  # sanitizers bring their own allocator
 
 
 def run(code, required):
@@ -42,7 +41,7 @@ class Needs(unittest.TestCase):
         with open(os.path.join(root, "debian", "control"), encoding="utf-8") as f:
             field = re.search(r"^Build-Depends:((?:.|\n )*)", f.read(), re.M)[1]
         needed_there = {word.split()[0] for word in field.split(",")}
-        # What every build of a package has, and what only tests and pictures need.
+        # Packages of every build, and those only for tests and pictures, excepted.
         self.assertEqual(installed - {"gcc", "libc6-dev", "make", "libcmocka-dev", "xz-utils"},
                          needed_there - {"debhelper-compat"})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What failed beside other tests is asked again alone, and only that: a stand-in for meson plays what each does."""
+"""Repetition of failed tests alone, and only of those: a stand-in for meson plays each result."""
 import os
 import stat
 import subprocess
@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 TOOL = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "tools", "run-tests"))
-# Each test of $PLAY is "name=first/second": what it says in the first run, and alone. "race" fails with a report.
+# Tests of $PLAY are "name=first/second": the results in the first run, and alone. "race" fails with a report.
 MESON = """#!%s
 import json, os, sys
 arguments = sys.argv[1:]

@@ -32,7 +32,7 @@ def recorded(*names):
 
 
 class Server:
-    """One experiment of the TRACEs (and options) given."""
+    """Server with one experiment of the given TRACEs (and options)."""
 
     def __init__(self, *arguments):
         self.store = tempfile.mkdtemp(prefix="weft-tsp-")
@@ -106,7 +106,7 @@ class Server:
 
 
 def sample_times(begin, end, n):
-    """As the protocol expands a range."""
+    """Returns the times of a range as the protocol expands it."""
     step = max(1, (end - begin) // (n - 1))
     return list(range(begin, end, step)) + [end]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What threads and CPUs of one host did, worked out event by event from babeltrace2's text: a second opinion, made
+"""Activity of threads and CPUs of one host, derived event by event from babeltrace2's text: a second opinion, made
 without weft."""
 import bisect
 import re

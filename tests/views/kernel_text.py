@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What babeltrace2's text says of a kernel trace, for the tests of views to judge by, and how states are compared with
-it."""
+"""States of a kernel trace according to babeltrace2's text, as the reference of the views' tests, and their
+comparison."""
 import bisect
 import re
 import subprocess
@@ -31,17 +31,17 @@ class Steps:
         return self.values[i - 1] if i else self.start
 
     def change_after(self, t):
-        """When it next changes; None: never."""
+        """Returns the time of its next change; None: never."""
         return next((self.times[i] for i in range(bisect.bisect_right(self.times, t), len(self.times))
                      if self.at(self.times[i]) != self.at(t)), None)
 
     def change_before(self, t):
-        """Since when it is what it is at t; None: it never was anything else."""
+        """Returns the time since when it has its value at t; None: since the begin."""
         return next((self.times[i] for i in range(bisect.bisect_right(self.times, t) - 1, -1, -1)
                      if self.at(self.times[i] - 1) != self.at(t)), None)
 
     def stored(self):
-        """Without what is passed within one ns, and from the first time on that it is not 0."""
+        """Returns the values without those that last less than one ns, and from the first time on that it is not 0."""
         steps = Steps()
         for i, (t, value) in enumerate(zip(self.times, self.values)):
             if (i + 1 == len(self.times) or self.times[i + 1] > t) and (value or steps.times):

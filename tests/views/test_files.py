@@ -44,7 +44,7 @@ def events(path):
 
 
 class Use:
-    """What a thread does with a file: steps of (since, what, bytes so far)."""
+    """Use of a file by a thread: steps of (since, what, bytes so far)."""
 
     def __init__(self):
         self.times, self.steps, self.read, self.written, self.held = [], [], 0, 0, 0
@@ -115,7 +115,7 @@ class Truth:
                                 d in self.table(parent).items() if not isinstance(d.name, tuple)}
 
     def use(self, tid, fd):
-        """None: no file."""
+        """Returns the use; None: no file."""
         if fd < 0 or fd >= 65536:
             return None
         d = self.table(tid).setdefault(fd, Descriptor(("fd", fd, self.pid_of.get(tid, tid))))
@@ -238,7 +238,7 @@ def check_output(server, truth, output, by_thread):
     assert root["labels"][2:] == [str(sum(u.read for u in uses.values())), str(sum(u.written for u in uses.values()))]
     n = moved = 0
     for _ in range(25):
-        # Most files are used for a moment: look where something happens.
+        # Times with activity, because most files are used for a moment.
         some = dice.sample(sorted(rows), min(len(rows), 12))
         centre = dice.choice(uses[rows[some[0]]].times)
         width = dice.choice((10**5, 10**7, 10**9, 10**10))

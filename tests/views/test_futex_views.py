@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Who waits for which futex, who wakes whom, and what goes on at once, through the server, against babeltrace2's text:
-test_futex_views.py MAKER.
-
-The MAKER (make_trace.c) makes traces at random; recorded ones are asked too where they are."""
+"""Futexes through the server, against babeltrace2's text: waits, wakes, and simultaneous ones: test_futex_views.py
+MAKER. The MAKER (make_trace.c) makes traces at random; recorded ones are tested too if present."""
 import collections
 import os
 import re
@@ -97,7 +95,7 @@ class Futexes:
         return "%d:0x%x" % (self.pids[tid], address) if tid in self.pids else "0x%x" % address
 
     def rows(self):
-        """What each thread does with each futex that somebody waits for."""
+        """Returns each thread's activity with each futex that somebody waits for."""
         shown = {c.futex for c in self.calls if waits(c)}
         rows = {}
         for c in sorted(self.calls, key=lambda c: c.begin):
@@ -109,7 +107,7 @@ class Futexes:
         return rows
 
 
-# ---- who waits for what ----------------------------------------------------------------------------------------------
+# ---- waits by futex --------------------------------------------------------------------------------------------------
 
 def read_tree(server, truth):
     """Entries by futex and thread."""
@@ -161,7 +159,7 @@ def check_filter(server, text, rows):
     assert shown and all(bool(s.get("tags", 0) & 1) == (s["label"] != "woken") for s in shown)
 
 
-# ---- who woke whom ---------------------------------------------------------------------------------------------------
+# ---- wakes -----------------------------------------------------------------------------------------------------------
 
 def check_arrows(server, text, truth, rows):
     """An arrow for each wait that a call of a thread ended, if both are shown."""
@@ -187,10 +185,11 @@ def check_arrows(server, text, truth, rows):
     print("hand-overs: %d" % len(truths))
 
 
-# ---- what goes on at once --------------------------------------------------------------------------------------------
+# ---- simultaneous ones -----------------------------------------------------------------------------------------------
 
 def check_lanes(server, text, output, groups):
-    """At every sample the lanes of a group show what goes on, each one thing. groups: {name: [(label, begin, end)]}."""
+    """Checks that, at every sample, the lanes of a group show the current ones, one in each lane. groups: {name:
+    [(label, begin, end)]}."""
     entries = {e["id"]: e for e in server.tree(output)}
     n = 0
     for group, things in groups.items():
@@ -202,7 +201,7 @@ def check_lanes(server, text, output, groups):
         for _, step in edges:
             now += step
             most = max(most, now)
-        # who a call is of may be known late: one more lane per CPU
+        # limit with one more lane per CPU, because a call's thread may be known late
         assert most <= len(lanes) <= most + 3, (group, most, len(lanes))
         for _ in range(30):
             begin, end = some_range(text)
@@ -266,7 +265,7 @@ def check_recorded():
             print("skipped: no " + path)
     path = os.path.join(DATA, "traces", "bsp", "n1", "kernel")
     if have(path):
-        with Server(path) as server:  # without system calls
+        with Server(path) as server:  # trace without system calls
             assert WAITERS not in offered(server) and SCENARIOS not in offered(server)
             assert IRQ_SCENARIOS in offered(server)
 

@@ -19,7 +19,7 @@ def told(path, store, a, b):
 
 
 def spent(truth, side):
-    """Of one path by machine, thread's last name and state; messages by machine."""
+    """Returns the time of one path by machine, thread's last name and state; messages by machine."""
     sums = collections.Counter()
     names = {(t["host"], t["tid"]): t["comm"] for t in truth[side]["totals"]}
     for s in truth[side]["segments"]:
@@ -52,14 +52,14 @@ def check(server, path, a, b):
         assert +sums == spent(truth, side), (side, sums, spent(truth, side))
         assert sum(sums.values()) == truth[side]["query"]["end"] - truth[side]["query"]["begin"]
     assert len({e["id"] for e in entries}) == len(entries)
-    # as a derived output, and the other way round: the same parts under the same ids
+    # derived output with swapped sides: the same parts under the same ids
     status, derived = server.request("POST", server.outputs + "/" + COMPARISON,
                                      {"name": "x", "sourceTypeId": COMPARISON, "parameters": {"a": b, "b": a}})
     assert status == 200 and derived["type"] == "DATA_TREE" and derived["capabilities"]["canDelete"], derived
     swapped = server.model("/data/%s/tree" % derived["id"])["entries"]
     assert ({e["id"]: (e["metadata"]["b"], e["metadata"]["a"]) for e in swapped}
             == {e["id"]: (e["metadata"]["a"], e["metadata"]["b"]) for e in entries})
-    # told apart and put together again, as where each path is known to another server: the same
+    # sides queried separately and joined, as if each path were known to another server: the same
     none, alone = {"parts": []}, {}
     for side, question in (("a", a), ("b", b)):
         sides = {"a": none, "b": none, side: question}
@@ -101,7 +101,7 @@ def check_refusals(server):
         status, answer = ask(sides)
         assert status == 200 and answer["status"] == "FAILED", (wrong, answer)
         assert "b (part 1 is none of a path)" in answer["statusMessage"], answer
-    status, answer = ask(sides, derive=True)  # they are not kept
+    status, answer = ask(sides, derive=True)  # derived outputs are not kept
     assert status == 400 and "thread (of b)" in answer["title"], answer
     elsewhere = {"thread": "x:1", "server": "there"}
     status, answer = ask({"a": elsewhere, "b": elsewhere}, derive=True)

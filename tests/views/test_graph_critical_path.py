@@ -97,7 +97,7 @@ def check_rest(server, output, truth, workers):
 
 
 def check_why(server, output, truth, workers):
-    """Each segment's tooltip: its number, what is before and after, and what links it to others."""
+    """Checks each segment's tooltip: its number, its neighbours, and its links to others."""
     of_entry = {who: e for e, who in workers.items()}
     segments = truth["segments"]
     words = {"network": "a message from %s:%d ", "wakeup": "woken by %s:%d ", "fork": "forked by %s:%d "}
@@ -160,7 +160,7 @@ def check_path(server, path, thread, begin=None, end=None, polling=None):
     if len(set(workers.values())) == len(workers): # lives that share a number are told apart by rows only
         check_states(server, derived["id"], truth, workers)
         signals.update(check_rest(server, derived["id"], truth, workers))
-    # the same without a derived output
+    # tree without a derived output: the same
     plain = server.tree(PATHS, **asked)
     assert plain == server.tree(derived["id"])
     print("%s: %d segments, %d links, %d gaps as critpath tells" % (thread, len(truth["segments"]), len(truth["links"]),
@@ -197,7 +197,7 @@ def check_refusals(server):
 
 
 def check_many(server):
-    """More questions than are kept, by several clients at once."""
+    """Sends more queries than are cached, by several clients at once."""
     step = (server.end - server.begin) // 100
 
     def one(i):

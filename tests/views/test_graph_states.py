@@ -28,7 +28,7 @@ def same(oracle, history, state, t, where):
     label = state.get("label") if value[0] == "System call" and value[1] != "unknown" else value[1]
     assert (key(state), label) == value, (where, t, state, value, begin, end)
     assert state["end"] == (end or state["end"]), (where, t, state, value, begin, end)
-    if begin != history.times[0]: # before the first change the server may know more
+    if begin != history.times[0]: # time before the first change, of which the server may know more
         assert state["start"] == begin, (where, t, state, value, begin, end)
     return 1
 
@@ -77,7 +77,7 @@ def check_idle(server, oracle):
             at = check_row(server.states(THREADS, [e["id"]], begin, end, 400)[e["id"]], times, server.begin, server.end)
             for t, state in at.items():
                 tid, since, _ = history.at(t)
-                # before the first switch the server may know more
+                # time before the first switch, of which the server may know more
                 if tid in (None, "before") or since == history.times[0]:
                     continue
                 assert key(state) in (("Idle", "Interrupt") if tid == 0
@@ -105,7 +105,7 @@ def check_parents(server, oracle):
 
 
 def check_losses(path):
-    """What babeltrace2 says was discarded while the trace was recorded, in all."""
+    """Checks the total of losses reported by babeltrace2."""
     with Server(path) as server:
         text = subprocess.run(["babeltrace2", path], capture_output=True, text=True, errors="replace").stderr
         lost = sum(int(n) for n in re.findall(r"discarded (\d+) event", text))
@@ -143,7 +143,7 @@ def check_machines(server, oracle):
     cpus = len(oracle.cpus)
     for _ in range(20):
         begin, end = random_range(server, 10**7)
-        # before a CPU's first switch only the server knows
+        # time before a CPU's first switch, known only to the server
         begin = max(begin, max(h.times[0] for h in oracle.cpus.values()))
         if end - begin < 10**6:
             continue
@@ -159,7 +159,7 @@ def check_machines(server, oracle):
 
 
 def check_deep(server, oracle):
-    """With few samples, a filter that looks deep shows what lies between them."""
+    """Checks that, with few samples, a deep filter finds states between them."""
     tids = compared(oracle, server.tree(THREADS))
     found = 0
     for call in ("read", "futex", "ioctl", "epoll_wait", "write"):
@@ -239,7 +239,7 @@ def check_host(path):
 
 
 def check_joint(path):
-    """Several hosts on one clock: the same invariants hold on converted times."""
+    """Checks several hosts on one clock: the same invariants hold on converted times."""
     with Server(path) as server:
         for output in (THREADS, RESOURCES, MACHINES):
             entries = server.tree(output)
@@ -251,7 +251,7 @@ def check_joint(path):
                 rows = server.states(output, items, begin, end, 300)
                 assert set(rows) == set(items)
                 for states in rows.values():
-                    if output != MACHINES: # whose states lie between samples
+                    if output != MACHINES: # output whose states lie between samples
                         check_row(states, times, 0, 0)
         print("joint: every state holds a sample")
 

@@ -192,14 +192,14 @@ def check_histories(server, text, oracle, rows):
                 value, since, until = history.at(t)
                 if value in (None, "before"):
                     continue
-                if what == "Cpu_status":  # of each thread its own
+                if what == "Cpu_status":  # separate status of each thread
                     occupant = oracle.cpus[cpu_of[entry]].at(t)
                     since, until = max(since, occupant[1]), min(until or text.last, occupant[2] or text.last)
                 if what in ("Status", "Cpu_status"):
                     expected = (value[0], value[0])
                 elif what == "System_call":
                     expected = ("System call", value[1]) if value[0] == "System call" else (None, None)
-                    if value[1] == "unknown":  # to the tracer
+                    if value[1] == "unknown":  # unknown to the tracer
                         expected = (expected[0], shown[1])
                 else:
                     expected = (shown[0], str(value))
@@ -251,7 +251,7 @@ def check_states(server, text, path, old=False):
         rows[paths["CPUs/%d/Current_thread" % cpu][0]["id"]] = "Current_thread", oracle.cpus[cpu]
     m = check_histories(server, text, oracle, rows)
     assert m > 1000, m
-    # every row is asked for at once: nothing fails, and each that has data has its row
+    # query of every row at once: no failure, and each row with data is present
     everything = [e["id"] for e in entries if e["hasData"]]
     assert set(server.states(STATES, everything, text.first, text.last, 20)) == set(everything)
     middle = (text.first + text.last) // 2
@@ -270,7 +270,7 @@ def check_states(server, text, path, old=False):
 
 
 def check_disks(server, text):
-    """What was read and written in all."""
+    """Checks the total of bytes read and written."""
     truth = {"Bytes_read": 0, "Bytes_written": 0}
     for _, name, fields, _ in text.events:
         if name == "block_rq_complete" and fields["rwbs"] & 7 in (1, 4) and not fields["error"]:
@@ -283,7 +283,8 @@ def check_disks(server, text):
     assert ours == truth and any(truth.values()), (ours, truth)
 
 
-# ---- what threads read and wrote, exits of virtual CPUs --------------------------------------------------------------
+# ---- threads' reads and writes, exits of virtual CPUs
+# ------------------------------------------------------------------
 
 READS = {"read", "pread64", "readv", "preadv", "preadv2", "recv", "recvfrom", "recvmsg"}
 WRITES = {"write", "pwrite64", "writev", "pwritev", "pwritev2", "send", "sendto", "sendmsg"}
@@ -291,7 +292,7 @@ COPIES = {"sendfile", "sendfile64", "splice", "copy_file_range"}
 
 
 def count_threads(text):
-    """By thread: bytes read, bytes written, exits from the guest; of those whose thread the switches tell."""
+    """Returns by thread: bytes read, bytes written, exits from the guest; only of threads known by switches."""
     counted = ({}, {}, {})
     current = text.before_first_switch()
     for t, name, fields, cpu in text.events:
@@ -391,7 +392,7 @@ class Queues:
 
     @staticmethod
     def kind(fields):
-        """Those of a flush have no sectors, and another place when they complete."""
+        """Returns the kind. Requests of a flush have no sectors, and another place when they complete."""
         flags = fields["rwbs"]
         return "read" if flags & 4 else "write" if flags & 1 else "flush" if flags & 256 else "other"
 
@@ -411,7 +412,7 @@ NANOSECONDS = {"ns": 1, "µs": 1000, "ms": 10**6, "s": 10**9}
 
 
 def shows(label, ns):
-    """Whether the label is that duration, in four digits."""
+    """Returns whether the label is that duration, in four digits."""
     number, unit = label.split()
     return abs(float(number) * NANOSECONDS[unit] - ns) <= max(1, ns / 999)
 
@@ -432,7 +433,7 @@ def check_figures(labels, spans):
 
 
 def check_queues(server, text, queues, disks):
-    """How long requests waited, and how long drivers had them; disks: names by number."""
+    """Checks the times of requests in queues and in drivers; disks: names by number."""
     for queue, (output, suffix, words) in enumerate(zip(QUEUE_STATISTICS, ("weft.disk.wait", "weft.disk.exec"),
                                                         ("Wait Queue", "Exec Queue"))):
         spans, name_of = sorted(queues.spans[queue]), lambda s: "%s: %s" % (disks[s[2]], s[3])
@@ -512,7 +513,7 @@ def check_requests(server, text, most, recorded=False):
 # ---- event types -----------------------------------------------------------------------------------------------------
 
 def check_event_types(server, text):
-    """How many events of each name, in all and within random ranges."""
+    """Checks the number of events of each name, in all and within random ranges."""
     assert offered(server)[EVENT_TYPES]["type"] == "DATA_TREE"
     names = Counter(name for _, name, _, _ in text.events)
     times = [t for t, _, _, _ in text.events]
@@ -614,14 +615,14 @@ def check_made(maker, seed, perf):
 
 
 def check_absent(server, output):
-    """What a trace has no events of is not offered."""
+    """Checks that outputs without events in the trace are not offered."""
     assert output not in offered(server), output
     status, _ = server.request("POST", "%s/XY/%s/tree" % (server.outputs, output), {"parameters": {}})
     assert status == 405, status
 
 
 def check_lossy(maker, seed):
-    """Where events are missing what counts goes on from what is seen."""
+    """Checks that sums over a loss continue from the recorded events."""
     path = tempfile.mkdtemp(prefix="weft-made-")
     try:
         subprocess.run([maker, path, str(seed), "perf", "lossy"], check=True)

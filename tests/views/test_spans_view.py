@@ -107,7 +107,7 @@ def tree_world():
 
 
 def check_place(w, rows, trace):
-    """Every span is one state, of its times; below its parent where both are of one service and host."""
+    """Checks that every span is one state, of its times; below its parent if both are of one service and host."""
     spans = [s for s in w.spans if s["trace"] == trace]
     found, at = rows.find(trace, spans), {}
     for s in spans:
@@ -168,7 +168,7 @@ def check_arrows(server, w, entry):
     found = server.model("/timeGraph/%s/arrows" % SPANS, requested_timerange={
         "start": server.begin, "end": server.end, "nbTimes": 1000})
     assert sorted((a["start"], a["end"], a["sourceId"], a["targetId"]) for a in found) == sorted(told), found
-    (between,) = server.arrows(SPANS, by_id[1]["end"] + MS, by_id[40]["begin"] - MS)  # where neither trace is
+    (between,) = server.arrows(SPANS, by_id[1]["end"] + MS, by_id[40]["begin"] - MS)  # range between the traces
     assert (between["sourceId"], between["targetId"]) == (entry[1], entry[40]), between
 
 
@@ -263,14 +263,14 @@ def check_hostile(place):
         assert sum(int(r["labels"][2]) for v in wide.values() for r in v) + rest == deep + 1
         text = json.dumps(server.tooltip(SPANS, deepest[1][0]["id"], T0 + 5))
         assert "deep" in text
-        # As many states as were asked for, whatever there is.
+        # maximum number of states: as many as requested
         items = [r["id"] for v in wide.values() for r in v][:300]
         shown = server.states(SPANS, items, server.begin, server.end, 50)
         assert max(len(s) for s in shown.values()) <= 100
 
 
 def check_many(place):
-    """Of more traces than a tree lists the newest are listed, and of a range those in it."""
+    """Checks limits: of more traces than a tree lists the newest are listed, and of a range those in it."""
     w, n = World(), 3000
     for i in range(n):
         w.add(i + 1, 1, 0, "job", T0 + i * MS, T0 + i * MS + MS // 2)
@@ -298,8 +298,8 @@ def host_times(traces, store, host, *more):
 
 
 def check_kernel(place):
-    """Beside kernel traces: times by the clock of the host that the span names, as `weft events` has them by that
-    host's clock and, with --sync, by the reference."""
+    """Checks spans beside kernel traces: times by the clock of the host that the span names, as in `weft events` by
+    that host's clock and, with --sync, by the reference."""
     with tarfile.open(os.path.join(ROOT, "examples", "three-tier.tar.xz")) as tar:
         tar.extractall(place)
     traces, store = os.path.join(place, "three-tier"), os.path.join(place, "store")
@@ -344,7 +344,7 @@ def check_store(w, place):
             assert answer.status == 200
     finally:
         collector.terminate()
-        assert collector.wait(60) == 0  # what was acknowledged is in the database then
+        assert collector.wait(60) == 0  # acknowledged spans are in the database then
     with Server("--spans", store) as server:
         assert server.experiment["name"] == "collected"
         rows = Rows(server)
