@@ -193,7 +193,7 @@ class Answers(Compared, Case):
         dice = new_dice(1)
         for at in [0, n - 1, n - 10, n, n + 5] + [dice.randrange(n) for _ in range(25)]:
             self.same_lines(requested_table_index=at, requested_table_count=30)
-        for at in [30000 + 40 * k for k in range(10)] + [30000 - 40 * k for k in range(10)]:  # positions while scrolling
+        for at in [30000 + 40 * k for k in range(10)] + [30000 - 40 * k for k in range(10)]:  # scrolling
             self.same_lines(requested_table_index=at, requested_table_count=40, requested_table_column_ids=[5, 1, 11])
         begin, end = self.whole["start"], self.whole["end"]
         for t in [begin, end, end + 1, begin - 5] + [dice.randrange(begin, end) for _ in range(15)]:
