@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the browser tests share: Chromium that talks to nobody by itself, a page on a server, its errors.
+// Helpers of the browser tests: Chromium that sends no requests by itself, a page on a server, its errors.
 import { createRequire } from 'node:module';
 import { createMock } from './mock/server.mjs';
 
@@ -7,25 +7,25 @@ const { chromium } = createRequire(new URL('../../web/package.json', import.meta
 const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync'];
 
-// Each question leaves so much later: shows which tests look before they have waited.
+// Delay of each request: reveals tests that look before they have waited.
 const LATE_MS = Number(process.env.WEFT_LATE_MS ?? 0);
 
 export const browse = (...more) => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
   headless: true, args: [...QUIET, ...more], timeout: 120000 });
 
-/** The mock server and a browser. */
+/** Starts the mock server and a browser. */
 export async function start(options = {}) {
   const mock = createMock(options), url = await mock.listen(), browser = await browse();
   return { mock, url, browser, stop: async () => { await browser.close(); await mock.close(); } };
 }
 
-/** A page of `world` ({url, browser}). `trouble` collects what must stay empty: errors, and requests that leave the
- * server. */
+/** Opens a page of `world` ({url, browser}). `trouble` collects what must stay empty: errors, and requests that leave
+ * the server. */
 export async function visit(world, { hash = '', width = 1280, height = 800, scheme = 'light' } = {}) {
   const page = await world.browser.newPage({ viewport: { width, height }, colorScheme: scheme, timezoneId: 'UTC' }),
     trouble = [];
   page.setDefaultTimeout(120000);
-  // What the page will still do by itself: timers that are not over. Long ones only clear away.
+  // Timers that are not over. Long ones are left out: they only clear away.
   await page.addInitScript(() => {
     const { setTimeout, clearTimeout } = window, timers = window.timers = new Set();
     window.setTimeout = (f, ms = 0, ...args) => {
@@ -37,7 +37,7 @@ export async function visit(world, { hash = '', width = 1280, height = 800, sche
   });
   if (LATE_MS) await page.route(/\/tsp\//, async route => {
     await new Promise(done => setTimeout(done, LATE_MS));
-    await route.continue().catch(() => { /* nobody waits for it any more */ });
+    await route.continue().catch(() => { /* aborted requests */ });
   });
   page.on('pageerror', e => trouble.push(String(e.stack)));
   page.on('console', m => {
@@ -51,13 +51,14 @@ export async function visit(world, { hash = '', width = 1280, height = 800, sche
   return { page, trouble };
 }
 
-/** From Start, where there is one, to the views, and their first rows drawn. */
+/** Goes from Start, if there is one, to the views, and waits until their first rows are drawn. */
 export const views = page => page.waitForFunction(() => {
   window.weft?.entrance?.leave();
   return window.weft?.panels?.some(p => p.loaded && p.data?.rows.size > 3);
 });
 
-/** The same with the experiment open and its first rows drawn. `settles`: false for a page that goes on asking. */
+/** Opens a page with the experiment and its first rows drawn. `settles`: false for a page that keeps sending
+ * requests. */
 export async function open(world, { settles = true, ...options } = {}) {
   const { page, trouble } = await visit(world, options);
   await views(page);
@@ -65,8 +66,8 @@ export async function open(world, { settles = true, ...options } = {}) {
   return { page, trouble };
 }
 
-/** Nothing goes on: no request is under way, and nothing waits for its time (requests, the link, a legend), for some
- * frames. */
+/** Waits until the page is idle for some frames: no request is under way, and none is delayed (requests, the link, a
+ * legend). */
 export async function settled(page) {
   await page.evaluate(() => { window.calmFrames = 0; });
   await page.waitForFunction(() => {
@@ -75,12 +76,12 @@ export async function settled(page) {
   }, null, { polling: 'raf' });
 }
 
-/** What was done is drawn. */
+/** Waits until the last actions are drawn. */
 export const drawn = page => page.evaluate(() => new Promise(done => {
   requestAnimationFrame(() => requestAnimationFrame(() => done()));
 }));
 
-/** Ink of a canvas: how many pixels are not transparent, and how many near the colour. */
+/** Returns the ink of a canvas: how many pixels are not transparent, and how many near the colour. */
 export function pixels(page, selector, [r, g, b]) {
   return page.evaluate(([s, want]) => {
     const canvas = document.querySelector(s), { data } = canvas.getContext('2d')
@@ -96,7 +97,7 @@ export function pixels(page, selector, [r, g, b]) {
   }, [selector, [r, g, b]]);
 }
 
-/** What the page's menu ⋯ saves. */
+/** Returns the file saved by an entry of the page's menu ⋯. */
 export async function save(page, label) {
   await page.getByRole('button', { name: 'More', exact: true }).click();
   const [file] = await Promise.all([page.waitForEvent('download'),
@@ -105,7 +106,7 @@ export async function save(page, label) {
   return Buffer.concat(chunks);
 }
 
-/** The view's interval and cursors, as strings of ns. */
+/** Returns the view's interval and cursors, as strings of ns. */
 export const view = page => page.evaluate(() => {
   const a = weft.session.axis, text = t => t === null ? null : String(t);
   return { begin: String(a.begin), end: String(a.end), span: Number(a.end - a.begin), anchor: text(a.anchor),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two critical paths beside each other, on the mock server: how the second one is chosen, one scale, words and bars.
+// Comparison of two critical paths, on the mock server: choice of the second one, one scale, words and bars.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { BEGIN, changes, SLOW } from './mock/world.mjs';
@@ -10,14 +10,14 @@ before(async () => { world = await start({ threads: 60 }); });
 after(() => world.stop());
 
 const USUAL = 2e9, MS = 1e6, sides = page => page.locator('.panel.side');
-/** Asks for the path of `client` that begins then. */
+/** Requests the path of `client` that begins then. */
 const ask = (page, begin) => page.evaluate(([t, u]) => weft.session.pathWanted.emit({
   thread: { host: 'client', tid: 204, name: 'tier' }, begin: BigInt(t), end: BigInt(u) }),
   [String(BEGIN + BigInt(begin)), String(BEGIN + BigInt(begin) + 120_000_000n)]);
 const complete = page => page.waitForFunction(() => weft.path?.pane.done).then(() => settled(page));
 const compared = page => page.waitForFunction(() => weft.comparer.now?.done).then(() => settled(page));
 
-/** Both paths are on the server, the usual one is open. */
+/** Opens the usual path; both paths are on the server. */
 async function both(options = {}) {
   const { page, trouble } = await open(world, { width: 1280, height: 720, ...options });
   await ask(page, SLOW);
@@ -30,7 +30,7 @@ const menu = async (page, label) => {
   await page.getByRole('button', { name: 'Compare with another path ( c )' }).press('Enter');
   await page.getByRole('menuitem', { name: label }).first().press('Enter');
 };
-/** The two axes: where they begin, what they show, px of a ms. */
+/** Returns the two axes: begin, range, px of a ms. */
 const axes = page => page.evaluate(() => weft.comparer.now.views.map(v => ({ min: String(v.axis.min),
   begin: Number(v.axis.begin - v.axis.min), ms: 1e6 / v.axis.nsPerPx, width: v.axis.width })));
 
@@ -91,7 +91,7 @@ test('part by part: times of both and what is longer in aligned bars; on the sca
     if (d) assert.equal(rows[i].class, d > 0 ? 'longer' : 'shorter');
   });
 
-  // In the strip first what first comes: web is preempted before db waits for the disk.
+  // Order of the strip: web is preempted before db waits for the disk.
   const ink = await page.locator('.difference canvas').evaluate(c => {
     const ctx = c.getContext('2d'), { data } = ctx.getImageData(0, 6, c.width, 1), runs = [];
     for (let x = 0; x < c.width; x++) {
@@ -128,7 +128,7 @@ test('along one and the other by [ and ]: the other views follow; a part leads t
   const there = await view(page);
   assert.ok(BigInt(there.begin) <= BEGIN + 2001500000n && BigInt(there.end) >= BEGIN + 2009000000n);
 
-  // Of b what is under the mouse; from there on [ and ] go along b.
+  // Side b is under the mouse; from now on [ and ] go along b.
   const row = await sides(page).nth(1).locator('.tree-row:not([hidden])').filter({ hasText: 'postgres' }).boundingBox(),
     at = await page.evaluate(() => {
       const { axis } = weft.comparer.now.views[1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Traces that go on: new data are told of and shown when wanted, or followed, and nothing else of the page changes.
+// Growing traces: new data are announced and shown on request, or followed, and nothing else of the page changes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMock } from './mock/server.mjs';
@@ -10,8 +10,8 @@ const rows = page => page.evaluate(() => weft.panels[0].model.nodes.size);
 const end = page => page.evaluate(() => String(weft.session.axis.max));
 const shows = (page, mock) => page.waitForFunction(([max]) => String(weft.session.axis.max) === max
   && weft.session.client.pending === 0, [String(mock.world.end)]);
-/** Looks at each frame from now on; what it returns says in how many of them the first view was without its states, and
- * how many there were. */
+/** Watches each frame from now on; its result is in how many frames the first view was without its states, and how many
+ * there were. */
 const watchFrames = async page => {
   await page.evaluate(() => {
     const seen = window.seenFrames = { all: 0, blank: 0, words: 0 }, canvas =
@@ -30,7 +30,7 @@ const watchFrames = async page => {
   });
   return () => page.evaluate(() => { const seen = window.seenFrames; window.seenFrames = null; return seen; });
 };
-/** A part of the time, a selection and a picked row. */
+/** Selects a part of the time, an interval and a row. */
 const lookAt = async (page, from, to) => {
   await page.evaluate(([a, b]) => {
     const { axis } = weft.session, at = s => axis.min + BigInt(s * 1e9);

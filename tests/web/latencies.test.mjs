@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Latencies: on logarithmic axes with round numbers, until somebody wants linear ones; and what answers say of
-// themselves.
+// Latencies: on logarithmic axes with round numbers, or linear ones on request; and statements of answers.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { open, settled, start } from './browser.mjs';
@@ -16,10 +15,10 @@ const only = async (page, name) => {
   }, name);
   await settled(page);
 };
-/** Where values are on the axis, in px, of the first view. */
+/** Returns the places of values on the axis, in px, of the first view. */
 const places = (page, axis, values) => page.evaluate(([a, v]) => v.map(x => weft.panels[0].plot.valToPos(x, a)),
   [axis, values]);
-/** Words that the plot's canvas gets while it is drawn again. */
+/** Returns the words drawn on the plot's canvas. */
 const words = page => page.evaluate(async () => {
   const { plot } = weft.panels[0], seen = [], { fillText } = plot.ctx;
   plot.ctx.fillText = function (t, x, y) { seen.push([t, x, y]); fillText.call(this, t, x, y); };
@@ -48,7 +47,7 @@ test('points over time: decades stand at equal distances, the ticks are round an
     assert.ok(Math.abs((at + await page.evaluate(() => weft.panels[0].plot.bbox.top / devicePixelRatio)) * scale - y)
       < 8, `${v}`);
   }
-  // All points are there, also those of 0 ns.
+  // Points are complete, also those of 0 ns.
   const points = await page.evaluate(() => {
     const p = weft.panels[0], c = p.curves[0];
     c.y[0] = 0;
@@ -79,7 +78,7 @@ test('distribution: ranges by ratio are asked for, and their bars stand on them;
     return { ranges: series[0].xRanges.map(r => [Number(r.start), Number(r.end)]), data: [...plot.data[0]] };
   });
   assert.deepEqual(data, ranges.map(r => r[0]));
-  // The colour of a bar where it is, the ground's above it and between bars.
+  // Colours of a bar in it, of the ground above it and between bars.
   const at = await page.evaluate(k => {
     const { plot, series } = weft.panels[0], [s] = series, r = s.xRanges[k], { ctx } = plot, px = devicePixelRatio,
       x0 = plot.valToPos(Number(r.start), 'x', true), x1 = plot.valToPos(Number(r.end), 'x', true),
@@ -112,7 +111,7 @@ test('what an answer says that it lacks stands in the bar of every kind of view'
   await only(page, 'Clock Synchronisation');
   await page.locator('.panel .vt-lack').filter({ hasText: 'db is away' }).waitFor();
   world.mock.now.lack = undefined;
-  // Machines that are not whole are told of beside the answer.
+  // Incomplete machines are listed beside the answer.
   world.mock.now.hosts = { complete: 1, lacking: [{ host: 'web', status: 'FAILED', statusMessage: 'no metadata' },
     { host: 'db', status: 'PARTIAL', statusMessage: '' }] };
   await only(page, 'CPU Usage');
@@ -131,7 +130,7 @@ test('columns of a table are what the server states of them, whatever they are c
   await page.locator('.panel .vt-row:not(.waiting)').first().waitFor();
   const heads = await page.locator('.panel .vt-head .vt-cell').allInnerTexts();
   assert.deepEqual(heads.map(t => t.trim()), ['Spalte 0', 'Spalte 3', 'Spalte 4', 'Spalte 1']);
-  // Times as the page shows all.
+  // Format of times as on the whole page.
   const first = (await page.locator('.panel .vt-row .vt-cell').first().innerText()).trim();
   assert.match(first, /^\d\d:\d\d:\d\d/);
   world.mock.now.stated = false;

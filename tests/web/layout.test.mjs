@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the page is laid out: by mouse and keys, remembered for each experiment, whatever the browser has stored.
+// Layout of the page: by mouse and keys, remembered for each experiment, whatever the browser has stored.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { buildSync } from '../../web/node_modules/esbuild/lib/main.js';
@@ -11,7 +11,7 @@ after(() => world.stop());
 
 const threads = '.panel[data-output$="ThreadStatusDataProvider"]',
   cpus = '.panel[data-output$="ResourcesStatusDataProvider"]';
-/** Opens the page anew in the same browser, at an address. */
+/** Opens the page again in the same browser, at an address. */
 const again = async (page, hash = '') => {
   await page.goto('about:blank');
   await page.goto(`${world.url}/${hash}`);
@@ -65,7 +65,7 @@ test('views, heights, what is folded, theme, rows, tab: as they were; a link say
   assert.deepEqual([then.theme, then.row, then.tab], ['dark', 12, 'legend']);
   await again(page);
   assert.deepEqual(await looks(page), then);
-  // The address says which views; heights are still those that somebody chose here.
+  // Views come from the address; heights are still those chosen here.
   const ids = await page.evaluate(() => [weft.panels[2].output.id, weft.panels[0].output.id]);
   await again(page, `#x=${world.mock.uuid}&o=${ids.map(encodeURIComponent).join('|')}`);
   const linked = await looks(page);

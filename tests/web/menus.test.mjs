@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Menus: the views with what they are, found by words; names of buttons; what the right button does; tooltips.
+// Menus: views with their descriptions, found by words; names of buttons; effects of the right button; tooltips.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { BEGIN } from './mock/world.mjs';
@@ -11,7 +11,7 @@ after(() => world.stop());
 
 const graph = '.panel[data-output$="ThreadStatusDataProvider"]', views = page =>
   page.getByRole('button', { name: 'Open and close views' });
-/** Of the open menu: [label, line] of what is seen, and the headings. */
+/** Returns the visible part of the open menu: [label, line] of entries, and the headings. */
 const shown = page => page.evaluate(() => ({
   items: [...document.querySelectorAll('.menu button')].filter(b => b.offsetParent).map(b =>
     [b.dataset.label, b.querySelector('.menu-line')?.textContent ?? '']),
@@ -27,7 +27,7 @@ test('views: critical paths first, each view with what the server says of it; wo
   for (const o of outputs.filter(o => o.type !== 'NONE' && !o.capabilities?.canCreate && !/Events Table/.test(o.name)))
     assert.deepEqual(items.filter(i => i[0] === o.name), [[o.name, o.description]]);
   assert.equal(await page.evaluate(() => document.activeElement.type), 'search');
-  // Any words, in any order, of the group, the name or the line.
+  // Words of the group, the name or the line, in any order.
   await page.keyboard.type('time FIGURES');
   assert.deepEqual((await shown(page)).items, []);
   await page.getByText('Nothing here has “time FIGURES”.').waitFor();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Before there is anything to look at: what a server lets one open, how far the reading is, what cannot be read.
+// Opening: choices offered by a server, progress of reading, unreadable traces.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { open, settled, start, visit } from './browser.mjs';
@@ -38,7 +38,7 @@ test('only what the server allows is offered; what lies below its root is listed
   await page.getByRole('button', { name: 'The directory above' }).click();
   await page.getByRole('heading', { name: 'Traces below /data/traces', exact: true }).waitFor();
   await page.getByRole('button', { name: 'Open /data/traces/one' }).click();
-  await page.locator('.picker-message.bad').waitFor(); // the made-up server has none there
+  await page.locator('.picker-message.bad').waitFor(); // missing on the made-up server
   assert.deepEqual(world.mock.log.findLast(l => l.method === 'POST').body.parameters.uri, '/data/traces/one');
   assert.deepEqual(trouble, []);
   await world.stop();
@@ -63,7 +63,7 @@ test('the nodes of a cluster: what each is doing, and what answers lack; of othe
     + '2 GiB free of 8 GiB · clock 0 ± 1.500 µs open', 'd<b> 1 machine · it does not answer away']);
   assert.deepEqual(await page.locator('.picker-nodes .bad').allInnerTexts(),
     ['away', 'Missing in answers: node d<b> indexes its traces']);
-  // It is asked again by itself.
+  // Automatic retry.
   Object.assign(db, { state: 'open', text: '' });
   missing.pop();
   await page.locator('.picker-nodes li', { hasText: 'd<b>' }).getByText('open').waitFor();
@@ -85,7 +85,7 @@ test('while traces are read: how much of them, and how long it will take; then t
   read(40e6);
   const rest = page.locator('.opening').filter({ hasText: /about \d+ s left/ });
   await rest.waitFor();
-  // At least as slow as since the first look: 30 MB in what has passed, 60 are left.
+  // Speed at most that since the first look: 30 MB in the time passed, 60 are left.
   const seconds = Number(/about (\d+) s/.exec(await rest.innerText())[1]), passed = (Date.now() - began) / 1000;
   assert.ok(seconds >= 2 && seconds <= passed * 2 + 2, `${seconds} s after ${passed} s`);
   assert.equal(await bar.getAttribute('aria-valuenow'), '40');

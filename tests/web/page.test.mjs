@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The page in Chromium against the mock server: what people do with it.
+// The page in Chromium against the mock server: its use.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { BEGIN } from './mock/world.mjs';
@@ -86,7 +86,7 @@ test('a pan draws in the same frame; finer data follow; what is left behind is c
     return [...g.data.rows.values()].filter(r => r.nsPerPx <= weft.session.axis.nsPerPx * 1.05 || r.complete).length;
   });
   assert.ok(fine > 5);
-  // A burst of movements, some in each frame: far fewer requests than movements.
+  // Burst of movements, some in each frame: far fewer requests than movements.
   const before = world.mock.log.filter(l => /states$/.test(l.path)).length;
   await page.evaluate(async () => {
     for (let i = 0; i < 60; i++) {
@@ -190,7 +190,7 @@ test('search: rows by name and machine, states by expression, n finds the next',
   });
   const one = (await view(page)).cursor;
   assert.equal(await label(), 'openat');
-  await page.keyboard.press('n'); // the focus is where it was found
+  await page.keyboard.press('n'); // focus at its former place
   assert.equal(await page.locator('#search').inputValue(), 'state:openat');
   await page.waitForFunction(c => String(weft.session.axis.cursor) > c, one);
   await settled(page);
@@ -200,7 +200,7 @@ test('search: rows by name and machine, states by expression, n finds the next',
   await page.keyboard.press('/');
   await page.keyboard.type('state:nosuchcall');
   await page.locator(graph).getByText('no state on screen matches').waitFor();
-  // Rows and states together: the next state of that kind in those rows.
+  // Search for rows and states together: the next state of that kind in those rows.
   await page.keyboard.press('Escape');
   assert.ok(await page.evaluate(() => document.activeElement.classList.contains('tree')), 'left for the rows');
   await page.evaluate(() => weft.session.axis.select(null));
@@ -253,7 +253,7 @@ test('bookmark, link restored in a new page', async () => {
   await page.evaluate(() => weft.session.pathWanted.emit({ thread: { host: 'client', tid: 204, name: 'tier' },
     begin: weft.session.axis.min + 2000000000n, end: weft.session.axis.min + 2090000000n }));
   await page.waitForFunction(() => weft.path?.pane.segments.length >= 14);
-  await settled(page); // the link, too
+  await settled(page); // settled link, too
   const hash = new URL(page.url()).hash, there = await view(page);
   await page.close();
   const again = await open(world, { hash });
@@ -332,7 +332,7 @@ test('pictures and tables of what is seen', async () => {
   assert.ok(svg.split('<rect').length > 100);
   assert.match(svg, />tier {2}204</);
   assert.equal((await save(page, 'Picture, PNG')).subarray(1, 4).toString(), 'PNG');
-  // Rows by their plain names, what colours mean, what is selected.
+  // Names of rows, meaning of colours, the selection.
   await page.evaluate(() => {
     const a = weft.session.axis;
     weft.panels[0].model.rows[3].entry.labels[0] = 'a<b>&"\u0001';
@@ -362,7 +362,7 @@ test('pictures and tables of what is seen', async () => {
   assert.ok(picture.all.some(t => t.startsWith('10.00')), 'how long the selection is');
   const csv = (await save(page, 'Table, CSV')).toString();
   assert.ok(/^client,tier,204,204,.*Usermode,,17\d{17},17\d{17},\d+$/m.test(csv), csv.slice(0, 300));
-  // What would be a formula in a spreadsheet is kept a text.
+  // Formulas of spreadsheets are kept as text.
   await page.evaluate(() => {
     const { rows } = weft.panels.find(p => !p.path).model;
     ['=cmd()', '@x', '\tq', '-1', '+a"b,c'].forEach((name, i) => { rows[1 + i].entry.labels[0] = name; });
@@ -375,7 +375,7 @@ test('pictures and tables of what is seen', async () => {
 
 test('keyboard only: focus is seen, menu of a row, path', async () => {
   const { page } = await open(world);
-  // What is focused says what it is, and of edges where they are; lists of tabs hold nothing else.
+  // Focused elements have names, and edges their positions; lists of tabs contain only tabs.
   assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll('[role="separator"]:not([aria-valuenow]), '
     + '[role="tablist"] > :not([role="tab"]), [role="row"][aria-checked]')].map(e => e.className)), []);
   assert.equal(await page.getByRole('main').count(), 1);
@@ -407,7 +407,7 @@ test('keyboard only: focus is seen, menu of a row, path', async () => {
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Escape');
   assert.equal(await page.locator('.help').count(), 0);
-  // A letter goes to the next entry that begins with it, ticked or not.
+  // Letters go to the next entry that begins with them, ticked or not.
   await page.getByRole('button', { name: 'More', exact: true }).focus();
   await page.keyboard.press('Enter');
   const entry = () => page.evaluate(() => document.activeElement.dataset.label);
@@ -418,7 +418,7 @@ test('keyboard only: focus is seen, menu of a row, path', async () => {
   await page.keyboard.press('Home');
   assert.equal(await entry(), 'Picture, SVG');
   await page.keyboard.press('Escape');
-  // Escape lets go of what is dragged.
+  // Escape cancels dragging.
   const edge = page.locator(`${graph} .splitter`), at = await edge.boundingBox(), narrow = await width();
   await page.mouse.move(at.x + 2, at.y + 20);
   await page.mouse.down();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A critical path as an answer: the sentence above it, its picture with words, the way along it.
+// Critical path as an answer: the sentence above it, its picture with words, the way along it.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { BEGIN, LOCAL_SENTENCE, path as pathOf, SENTENCE } from './mock/world.mjs';
@@ -11,7 +11,7 @@ after(() => world.stop());
 
 const THREADS = '.panel[data-output$="ThreadStatusDataProvider"]', PATH = '.panel[data-output*="CriticalPath"]';
 
-/** A page with the path of the mock's request asked for. */
+/** Opens a page with the path of the mock's request. */
 async function ask(options = {}, where = world) {
   const { page, trouble } = await open(where, options);
   await page.evaluate(() => { const a = weft.session.axis; a.select(a.min + 2000000000n, a.min + 2088494000n); });
@@ -48,7 +48,7 @@ test('the sentence: above the picture, what is known so far, then all of it; sel
   await page.close();
 });
 
-/** What is written in the rows of the path: text, row, and from where to where, in px. */
+/** Returns the words written in the rows of the path: text, row, and their extent in px. */
 const written = page => page.evaluate(() => {
   const { view: v } = weft.path, { ctx } = v.surface, out = [], { fillText } = ctx;
   ctx.fillText = (text, x, y) => {
@@ -128,11 +128,11 @@ test('along the path: [ and ] and buttons from machine to machine; the view foll
   await line.filter({ hasText: /^3\/15 / }).waitFor();
   await details.getByRole('button', { name: 'After: what comes after' }).click();
   await line.filter({ hasText: /^4\/15 / }).waitFor();
-  // The reason comes when the server has told it.
+  // Reason, once the server has answered.
   await page.waitForFunction(() => /State timer.*What nanosleep.*Began \+9 ms, made up/
     .test(document.querySelector('.details').innerText.replace(/\s+/g, ' ')));
 
-  // Outside of what is in view, and too short for it.
+  // Segments outside the view, and too short for it.
   await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 2000000000n, a.min + 2025000000n); });
   for (const key of [']', ']', ']', ']']) await page.keyboard.press(key);
   await line.filter({ hasText: /^8\/15 {2}db 1002 postgres running 35\.00 ms/ }).waitFor();
@@ -148,7 +148,7 @@ test('along the path: [ and ] and buttons from machine to machine; the view foll
   await line.filter({ hasText: /^8\/15 / }).waitFor();
   assert.deepEqual(await picture(), whole, 'and back where it can be seen as it was');
 
-  // A click on a segment goes there as well; so does stepping through those of a sum.
+  // Clicks on a segment go there as well; so do steps through those of a sum.
   await page.evaluate(([a, b]) => weft.session.axis.show(BigInt(a), BigInt(b)), [before.begin, before.end]);
   await settled(page);
   const row = await page.locator(`${PATH} .tree-row:not([hidden])`).filter({ hasText: 'postgres' }).boundingBox(),
@@ -174,7 +174,7 @@ test('only its threads: the other views show these and what they are below, unti
   const all = await matching(),
     only = page.getByRole('button', { name: 'only its threads' });
   assert.equal(all.length, 600);
-  await page.evaluate(() => { // somebody is typing meanwhile
+  await page.evaluate(() => { // input meanwhile
     const search = document.getElementById('search');
     search.value = 'tid:1';
     search.dispatchEvent(new Event('input'));
@@ -245,7 +245,7 @@ test('while other machines are asked: hatched, with words that say whom, in the 
   try {
     const { page, trouble } = await ask({ width: 1280, height: 720 }, slow);
     await page.waitForFunction(() => weft.path?.pane.segments.length === 3 && weft.path.view.data.rows.size);
-    await page.evaluate(() => { // nothing but the path, and a place that is as wide as can be
+    await page.evaluate(() => { // only the path, and the widest place
       const a = weft.session.axis;
       a.select(null);
       a.show(a.min + 1999000000n, a.min + 2093000000n);
@@ -257,7 +257,7 @@ test('while other machines are asked: hatched, with words that say whom, in the 
       px = t => (t - 1.999e9) / 94e6 * width, said = words.filter(w => w.text.includes('asking web…'));
     assert.equal(said.length, 1);
     assert.ok(said[0].row === 1 && said[0].x >= px(2000.9e6) && said[0].to <= px(2085e6), JSON.stringify(said));
-    // A pattern: along the row there is more than one colour, and it repeats.
+    // Pattern: along the row there is more than one colour, and it repeats.
     const colours = await page.evaluate(([from, to]) => {
       const { canvas, ctx } = weft.path.view.surface, y = 20 + 18 + 4, shades = new Map(),
         { data } = ctx.getImageData(from, y, to - from, 1);

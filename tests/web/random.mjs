@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random numbers of tests: the same in every run, unless WEFT_SEED moves them on (tests/needed.py).
+// Random numbers of tests: the same in every run, unless WEFT_SEED is set (tests/needed.py).
 export function dice(usual) {
   const moved = Number(process.env.WEFT_SEED ?? 0);
   console.log(`random numbers: WEFT_SEED=${moved}`);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which rows views show, on the mock server: pinned ones, those of chosen machines, those that have something in view.
+// Rows of the views, on the mock server: pinned ones, those of chosen machines, those with something in view.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { drawn, open, settled, start } from './browser.mjs';
@@ -15,7 +15,7 @@ const menu = async (page, name) => {
   await page.getByRole('menuitemcheckbox', { name }).first().press('Enter');
   await settled(page);
 };
-/** Entries that have a row of their own, by view. */
+/** Returns the entries with a row of their own, by view. */
 const rows = page => page.evaluate(() => Object.fromEntries(weft.panels.filter(p => p.model).map(p => [p.output.name,
   p.model.rows.slice(p.model.pins).filter(n => n.entry.hasData).map(n => n.entry.id)])));
 
@@ -44,7 +44,7 @@ test('pinned rows stay on top while the others scroll: drawn, clicked and hit th
     assert.ok(Math.abs(box.y - head.y - i * 18) < 1, `row ${i} is at ${box.y - head.y}`);
     assert.equal(await r.getAttribute('aria-rowindex'), String(i + 1));
   }
-  // What is drawn and what the mouse finds there are those rows, and below them those that were scrolled to.
+  // Drawn rows, and those that the mouse finds, are these, and below them those scrolled to.
   const found = await page.evaluate(() => [29, 47, 65, 83].map(y => {
     const hit = weft.panels[0].hit(400, y);
     return hit?.node.entry.id;
@@ -128,7 +128,7 @@ test('only those with something in view: as the server says, or by their states;
   const { page, trouble } = await open(world, { width: 1280, height: 720 });
   const all = await rows(page), cpus = 'Resources Status', wanted = (from, to, n) => all[cpus].filter(id =>
     world.mock.world.sample(id, from, to, n).some(s => s[2] === 'Usermode'));
-  // Where some CPU is idle throughout, and another one is not.
+  // Time in which some CPU is idle throughout, and another one is not.
   let at = 0, width = 50000;
   while (![1, 2, 3].includes(wanted(at, at + width, 1000).length)) at += width;
   const other = at + 700_000_000;

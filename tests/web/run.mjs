@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tests of the viewer: `run.mjs` (types, committed bundle, units, the page on a mock server), `run.mjs server` (the
-// page on `weft serve`, the program that WEFT_BIN names).
-// What they need is fetched into web/node_modules once; exit status 77 (skipped) without a way to get it, or without
-// Chromium.
+// page on `weft serve`, the program that WEFT_BIN names). Dependencies are fetched into web/node_modules once; exit
+// status 77 (skipped) if they cannot be fetched, or without Chromium.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
@@ -12,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 const here = dirname(fileURLToPath(import.meta.url)), web = join(here, '../../web'),
   chromium = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
-// Ends the test for want of something: skipped, or failed where everything must be there (.ci/run).
+// Ends the test because something is absent: skipped, or failed if everything must be present (.ci/run).
 function absent(why) {
   const required = Boolean(process.env.WEFT_REQUIRE_DATA);
   console.log(required ? `${why}, and WEFT_REQUIRE_DATA is set` : `skipped: ${why}`);
@@ -27,7 +26,7 @@ function install(directory, lockFile) {
     absent(`npm cannot fetch what ${lockFile} names: ${done.stderr.trim().split('\n').slice(-4).join(' ')}`);
 }
 
-// The protocol's own client, beside the one that the tests of the protocol install at the same time.
+// Installs the protocol's own client, while the tests of the protocol may install it at the same time.
 function client() {
   const tsp = join(here, '../tsp'), is = d => existsSync(join(d, 'node_modules/tsp-typescript-client')),
     d = join(process.env.WEFT_NODE ?? join(tmpdir(), `weft-node-${userInfo().uid}`), 'page');
@@ -49,7 +48,7 @@ if (!server) for (const args of [['node_modules/typescript/bin/tsc', '--noEmit']
 }
 if (server) process.env.WEFT_TSP_CLIENT = client();
 const files = readdirSync(tests).filter(f => f.endsWith('.test.mjs')).map(f => join(tests, f));
-// The reporter says at the end what failed: of a long log only that is kept.
+// Failures are listed at the end by the reporter: of a long log only that part is kept.
 process.exit(spawnSync(process.execPath,
   ['--test', '--test-reporter=spec', '--test-concurrency=1', '--test-timeout=600000', ...files],
   { stdio: 'inherit' }).status ?? 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The colour of a pixel against brute force: each state's share of the pixel's time, mixed in OKLab; sampled rows
-// estimate the same shares.
+// Colour of a pixel against brute force: each state's share of the pixel's time, mixed in OKLab; sampled rows estimate
+// the same shares.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { open, start } from './browser.mjs';
@@ -10,7 +10,7 @@ let world, page;
 before(async () => { world = await start({ threads: 30 }); ({ page } = await open(world)); });
 after(() => world.stop());
 
-/** Paints one row of the states and answers each pixel [r, g, b, a]. */
+/** Paints one row of the states and returns each pixel [r, g, b, a]. */
 const paint = (states, view) => page.evaluate(([list, v]) => {
   const g = weft.panels[0], Painter = g.part.painter.constructor, painter = new Painter(g.looks),
     canvas = document.createElement('canvas');
@@ -33,9 +33,9 @@ const paint = (states, view) => page.evaluate(([list, v]) => {
 }, [states, view]);
 
 const random = dice(12345);
-const KEYS = ['Usermode', 'System call', 'Unheard of', null]; // of full height, or blank
+const KEYS = ['Usermode', 'System call', 'Unheard of', null]; // states of full height, or blank
 
-// OKLab as its definition has it, by way of XYZ (Ottosson 2020; sRGB: IEC 61966-2-1), and back by inverting that.
+// OKLab by its definition, through XYZ (Ottosson 2020; sRGB: IEC 61966-2-1), and back by inverting that.
 const times = (m, v) => m.map(row => row.reduce((sum, x, i) => sum + x * v[i], 0));
 const inverse = ([[a, b, c], [d, e, f], [g, h, i]]) => {
   const det = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g);
@@ -90,7 +90,8 @@ test('complete rows: every pixel is the exact mix', async () => {
     const { pixels, colours } = await paint(states, view);
     for (let x = 0; x < view.width; x++) {
       const want = brute(states, view, x, colours);
-      // Beside a blank of the same style the rectangle's last pixel may be left out as a border; colours are rounded.
+      // Tolerance: beside a blank of the same style the rectangle's last pixel may be left out as a border; colours are
+      // rounded.
       const off = pixels[x].reduce((m, c, i) => Math.max(m, i < 3 && want[3] < 20 ? 0 : Math.abs(c - want[i])), 0);
       const border = states.some(([a, b, k], i) => k && states[i + 1]?.[2] === k
         && Math.abs((b - view.v0) / view.nsPerPx - x - 1) <= 1);
@@ -117,7 +118,7 @@ test('sampled rows: shares over some pixels are those of the states, no state is
     pixels.slice(a, b).reduce((s, p) => s + p[3], 0) / (b - a) / 255;
   assert.ok(Math.abs(mean(0, 195) - 0.3) < 0.08, `${mean(0, 195)}`);
   assert.ok(Math.abs(mean(205, 400) - 0.7) < 0.08, `${mean(205, 400)}`);
-  // A short state between two long ones takes no more than its pixel.
+  // Short state between two long ones: at most its pixel.
   const alone = await paint([[0, 1_000_000, null], [1_000_000, 1_000_100, 'Usermode'], [1_000_100, 4_000_000, null]],
     view);
   assert.ok(alone.pixels.filter(p => p[3] > 0).length <= 1);

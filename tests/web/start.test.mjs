@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Start on a made-up server: a hundred thousand requests, a list that is not there yet, a card that fails, names that
-// are meant to do harm.
+// Start on a made-up server: a hundred thousand requests, a list that is not ready yet, a card that fails, hostile
+// names.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { HOSTILE, requestAt } from './mock/start.mjs';
@@ -29,7 +29,7 @@ test('a list that is still being found, a card that fails and is asked for again
   assert.ok((await rows(page).nth(1).innerText()).includes(HOSTILE), 'a name is a text');
   assert.equal(await page.locator('.start img').count(), 0);
 
-  // In another order: those that never waited for a disk are left out.
+  // Order by disk waits: threads without any are left out.
   await threads.getByRole('button', { name: /^Disk/ }).press('Enter');
   assert.deepEqual((await threads.locator('tbody tr td:first-child').allInnerTexts()).slice(0, 2),
     ['client:1029 worker-29', 'client:1027 worker-27']);
@@ -66,14 +66,14 @@ test('a request whose client was not recorded: its server’s path; a picture of
   assert.deepEqual(await page.evaluate(() => [document.activeElement.closest('table').ariaLabel ??
     document.activeElement.closest('table').getAttribute('aria-label'), document.activeElement.rowIndex]),
   ['Slowest requests', 3]);
-  // New data come in place of those that are there, under the same focus.
+  // New data replace the old ones, under the same focus.
   assert.ok(await page.evaluate(() => {
     weft.home.refresh();
     return !document.querySelector('.start .card-body[hidden]');
   }));
   await settled(page);
   assert.equal(await page.evaluate(() => document.activeElement.rowIndex), 3);
-  // Keys of the views do nothing meanwhile.
+  // Keys of the views have no effect meanwhile.
   const before = await view(page);
   for (const key of ['w', 'a', 'Home', 'n']) await page.keyboard.press(key);
   assert.deepEqual(await view(page), before);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One time axis for all views: its times are said once, where they stay; each view has one line over its rows.
+// Time axis common to all views: its times are written once, at a fixed place; each view has one line over its rows.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { drawn, open, settled, start, view } from './browser.mjs';
@@ -8,7 +8,7 @@ let world;
 before(async () => { world = await start({ threads: 60 }); });
 after(() => world.stop());
 
-/** Times that are written while everything is drawn anew: [text, x], by canvas. */
+/** Returns the times written while everything is redrawn: [text, x], by canvas. */
 const written = page => page.evaluate(async () => {
   const { fillText } = CanvasRenderingContext2D.prototype, seen = new Map();
   CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
@@ -36,7 +36,7 @@ test('times are written once, over all views, at the places that they have in ea
   });
   assert.equal(lines.length, 3);
   for (const l of lines) assert.deepEqual(l, [0, 0, true]);
-  // The words stand beside their ticks.
+  // Words stand beside their ticks.
   for (const [text, x] of others['time-axis']) {
     const at = await page.evaluate(([t, px]) => {
       const { axis } = weft.session, ns = axis.abs(axis.offset + px * axis.nsPerPx);
@@ -45,7 +45,7 @@ test('times are written once, over all views, at the places that they have in ea
     assert.ok([at, text].every(t => /^\d\d:\d\d:\d\d/.test(t)) && Math.abs(Date.parse(`2020-01-01T${at}Z`)
       - Date.parse(`2020-01-01T${text}Z`)) < 1000, `${text} stands at ${at}`);
   }
-  // It stays where it is while the views scroll, and is for the mouse what they are.
+  // Axis fixed while the views scroll; for the mouse it acts like the views.
   const box = await page.locator('.time-axis').boundingBox();
   await page.evaluate(() => {
     for (const o of weft.session.outputs.filter(x => x.type === 'TREE_TIME_XY')) weft.add(o, 200);
@@ -84,7 +84,7 @@ test('each view has one line: title, columns, state and tools; it is what stays 
   await panel.getByRole('button', { name: 'Fold this view' }).click();
   await drawn(page);
   assert.ok((await panel.boundingBox()).height > 60);
-  // Without a view over time there is no time axis.
+  // Pages without a view over time have no time axis.
   await page.evaluate(() => { for (const p of [...weft.panels]) p.close(); });
   await drawn(page);
   assert.ok(!await page.locator('.time-axis').isVisible());

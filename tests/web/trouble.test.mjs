@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The server goes away and comes back; many rows; what arrives slowly; sizes of the window.
+// Failures: the server goes away and comes back; many rows; slow answers; sizes of the window.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMock } from './mock/server.mjs';
@@ -29,7 +29,7 @@ test('the rows that are seen do not wait for those that are not', async () => {
   const world = await start({ threads: 3000, stalls: true });
   const { page, trouble } = await visit(world), rows = () =>
     page.evaluate(() => [weft.panels[0].model.rows.length, weft.panels[0].data.rows.size]);
-  // Half of the rows have not arrived, and will not until they are let go.
+  // Rows half of which have not arrived, and will not until they are released.
   await page.waitForFunction(() => window.weft?.panels?.[0]?.data.rows.size > 3);
   await drawn(page);
   assert.ok((await pixels(page, '.panel[data-output$="ThreadStatusDataProvider"] .area canvas:nth-child(2)',
@@ -84,7 +84,7 @@ test('1280 px and both themes: nothing sticks out, the views fill what is betwee
       [...document.querySelectorAll('.top > *, .tabs > *, .panel-bar > *')].filter(e =>
         e.getBoundingClientRect().right > innerWidth + 1).map(e => e.className || e.textContent));
     assert.deepEqual(out, []);
-    // No empty area, and nothing cut, with the first views and with the drawer shut.
+    // Checks that no area is empty, and nothing cut, with the first views and with the drawer shut.
     const left = () => page.evaluate(() => {
       const s = document.querySelector('.stack');
       return s.clientHeight - [...s.querySelectorAll('.panel')].reduce((h, p) => h + p.offsetHeight, 0);

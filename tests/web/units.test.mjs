@@ -49,7 +49,7 @@ test('a tree cut anywhere on its way is the tree; its first entries are there be
     for (let i = 1; i <= bytes.length; i++) {
       const reader = new EntryReader();
       reader.push(bytes.subarray(0, i));
-      // Whatever is there is as it will be.
+      // Entries present so far are final.
       reader.entries.forEach((e, k) => assert.deepEqual(e, whole.model.entries[k]));
       const { entries, ...head } = whole.model ?? {};
       if (reader.entries.length && text === texts[0] && reader.entries.length < 3)
@@ -161,7 +161,7 @@ test('search: rows and states apart', async () => {
   const entry = { labels: ['tier', '204'], metadata: { TID: [204] }, hostId: 'web' };
   assert.equal(parseSearch('tier host:we').rows(entry, 'web tier 204'), true);
   assert.equal(parseSearch('tid:20').rows(entry, 'web tier 204'), false);
-  // Numbers are whole; containers are known by what entries say.
+  // Integers; containers are identified by their entries.
   for (const [text, hostId, Container, found] of [['host:node-1', 'node-1', [], true],
     ['host:node-1', 'node-10', [], false],
     ['host:1', 'node-21', [], false], ['host:node', 'node-10', [], true], ['host:1-1', '1-10 1-1', [], true],
@@ -173,7 +173,7 @@ test('search: rows and states apart', async () => {
   assert.equal(parseSearch('').rows, null);
   assert.deepEqual(parseSearch('nginx state:openat duration>10ms').states, ['openat && duration>10ms']);
   assert.equal(parseSearch('tid:1').ofThreads, true);
-  // Rows and states together, however they are joined; quotes keep words together.
+  // Queries for rows and states together, however they are joined; quotes keep words together.
   for (const [text, states, row] of [['tier state:read', 'read', true], ['tier && state:read', 'read', true],
     ['state:read && tier && duration > 10 ms', 'read && duration>10ms', true],
     ['duration > 10ms', 'duration>10ms', null], ['read || write', 'read || write', null],
@@ -211,7 +211,7 @@ test('link: written and read again', async () => {
     selection: [4n, 5n], path: { ...s.path, begin: 8n, end: 9n }, compared: { ...s.compared, begin: 10n, end: 11n } });
   assert.equal(readLink('#nothing'), null);
   assert.deepEqual(readLink('#x=u-1&pin=3,x,-1,4e99').pinned, [3]);
-  // Cut off in the middle of an encoding: what there is.
+  // Link cut in the middle of an encoding: the part before is used.
   assert.deepEqual(readLink('#x=u-1&r=h/3/50%25').picked, { host: 'h', tid: 3, name: '50%' });
   assert.deepEqual(readLink('#x=u-1&r=h/3/n/x').picked, { host: 'h', tid: 3, name: 'n' });
 });
@@ -299,7 +299,7 @@ test('times that are typed or pasted, and ranges', async () => {
   assert.deepEqual(two('01:37:57 ±5ms'), [at(57) - 5n * ms, at(57) + 5n * ms]);
   for (const none of ['', '..', '01:37:57..', '..01:37:57', '01:37:57 +5', '01:37:57 .. x', '1..2..3', '+50ms'])
     assert.equal(two(none), null, none);
-  // What the page writes it reads.
+  // Texts written by the page can be read by it.
   for (const mode of ['utc', 'relative', 'local']) {
     assert.deepEqual(two(formatSpan(...wanted, mode, origin, 9), mode), wanted, mode);
     assert.equal(one(formatTime(wanted[1], mode, origin), mode), wanted[1], mode);

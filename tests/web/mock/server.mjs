@@ -58,12 +58,11 @@ const PATH_STYLES = { RUNNING: style('#2e9e5b'), TIMER: style('#5f8aa8'), PREEMP
   PENDING: { values: { 'background-color': '#9aa0a6', height: 1, opacity: 0.6, 'style-name': 'PENDING' } } };
 const UUID = '6fae5dba-9b77-33c1-a1c1-2e2f27b2e4d0', EVENTS_N = 2_000_000;
 
-/** `fine`: so many states of a path are too short for the samples of all of it. `stalls`: the rows of threads stop
- * half-way until `release` is called. `grows`: a server with versions, that begins with three fifths of the time and
- * without the last thread; `grow` opens a fifth more. Of critical paths the local part is known at first, and all of
- * it after two questions while `paths.pending` is not set. `cluster`: returns what nodes say; they are a coordinator's.
- * `start`: what createStart takes, for a server that has what
- * Start shows. */
+/** `fine`: number of states of a path that are too short for the samples of all of it. `stalls`: the rows of threads
+ * stop half-way until `release` is called. `grows`: a server with versions, which begins with three fifths of the time
+ * and without the last thread; `grow` opens a fifth more. Of critical paths the local part is known at first, and all
+ * of it after two queries unless `paths.pending` is set. `cluster`: returns the nodes' answers; they are a
+ * coordinator's. `start`: options of createStart, for a server with the data of Start. */
 export function createMock({ threads = 600, seconds = 20, stalls = false, grows = false, opens = undefined,
   cluster = undefined, start = null, fine = 0, belowOf = () => ({ root: '/traces', path: '', traces: [] }) } = {}) {
   const home = start && createStart(start);
@@ -107,12 +106,12 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
     'Timestamp ns'].map((name, id) => ({ id, name, description: name, type: id === 0 ? 'TIMESTAMP' : id === 2 ? 'NUMBER'
       : 'STRING' }));
 
-  // Of a server that states what they are, in other words.
+  // Columns of a server that states their meaning, with other titles.
   const STATED = COLUMNS.map((c, i) => ({ ...c, name: `Spalte ${i}`, key: i ? String(i) : 'timestamp',
     type: i === 5 ? 'TIMESTAMP' : i === 0 ? 'STRING' : c.type, order: i === 5 ? 'ASCENDING' : undefined,
     display: [2, 5].includes(i) ? 'ASIDE' : i === 1 ? 'WIDE' : undefined }));
 
-  /** What is in force at one of the times. */
+  /** States in force at one of the times. */
   const sampled = (states, p) => {
     const at = p.requested_times?.map(rel) ?? times(p.requested_timerange);
     let i = 0;
@@ -143,7 +142,7 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
             metadata: k ? {} : { sentence: [full ? SENTENCE : LOCAL_SENTENCE] } },
           { id: workerId(k), parentId: base + k, labels: [`[${name},${tid}]`], start: BEGIN, end: world.end,
             hasData: true, hostId: host, metadata: { hostId: [host], TID: [tid] } },
-          // Only a signal went through it.
+          // Path crossed by a signal only.
           { id: base + 20 + k, parentId: base + k, labels: [`[kworker,31]`], start: BEGIN, end: world.end,
             hasData: true, hostId: host, metadata: { hostId: [host], TID: [31], sum: [0] } }]) }, message, status);
       }
@@ -175,7 +174,7 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
       return done(what === 'arrows' ? [] : { Calls: '7' });
     }
     const list = id === CPUS ? world.cpuEntries : world.entries.slice(0, now.version === 1 ? -1 : undefined);
-    // Threads alone know who was busy: those whose number is even, and those above them.
+    // Busy threads, known only by threads: those whose number is even, and those above them.
     const above = e => e.parentId < 0 ? [e.id] : [e.id, ...above(world.byId.get(e.parentId))];
     if (what === 'tree' && id === THREADS && p.isFiltered === true) {
       const busy = new Set(list.filter(e => e.tid % 2 === 0).flatMap(above));
@@ -249,7 +248,7 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
     }
     return done({ lowIndex: low, size: eventsNow(), columnIds: COLUMNS.map(c => c.id), lines });
   }
-  /** Most latencies near 9 µs; in ranges of 1 µs, or by ratio up to a second. */
+  /** Latencies mostly near 9 µs; in ranges of 1 µs, or by ratio up to a second. */
   function density(p) {
     const log = p.x_scale === 'logarithmic', begin = i => BigInt(log ? Math.round(100 * 1.25 ** i) : i * 1000),
       ranges = Array.from({ length: log ? 73 : 60 }, (_, i) => ({ start: begin(i), end: begin(i + 1) }));
@@ -264,7 +263,7 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
       entries: [row(1, -1, 'Total', 3), row(2, 1, 'openat', 4), row(3, 1, 'read', 2),
         ...(p.requested_timerange ? [row(4, -1, 'Selection', 1)] : [])] });
   }
-  /** As long as the paths are not asked for to their ends, half of it is known. */
+  /** Number of comparisons: half of one is known until the paths are requested to their ends. */
   let compared = 0;
   function compare({ a, b }) {
     if (!a || !b) return done(null);

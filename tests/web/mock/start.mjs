@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What Start asks for, made up: `requests` of them, the slowest first, whose durations halve every hundred.
+// Data of Start, made up: `requests` of them, the slowest first, whose durations halve every hundred.
 import { BEGIN } from './world.mjs';
 
 const COLUMNS = ['Duration', 'Begin', 'Server', 'TID', 'Thread', 'Client', 'Client TID', 'Client thread',
   'Client begin', 'Client end', 'Bytes in', 'Bytes out', 'Group', 'Machines'];
-/** Names come from traces: nobody says that they are harmless. */
+/** Hostile name, as a trace may contain. */
 export const HOSTILE = '<img src=x onerror=alert(1)>';
 
-/** The request at that place; every third has a client that was not recorded. */
+/** Returns the request at that place; every third has a client that was not recorded. */
 export function requestAt(i) {
   const took = Math.max(1000, Math.round(2e9 * 0.5 ** (i / 100))), begin = BEGIN + BigInt(1e9 + i * 1000);
   return { begin, took, group: i % 7 + 1, recorded: i % 3 !== 2 };
@@ -19,7 +19,7 @@ function cells(i) {
   group, 'web db'].map(String);
 }
 
-/** `busy`: so many answers say RUNNING before the list is there; `fails`: so many of the threads fail. */
+/** `busy`: number of answers RUNNING before the list is ready; `fails`: number of failures of the threads' list. */
 export function createStart({ requests = 0, busy = 0, fails = 0 }) {
   const outputs = [['weft.requests', 'Requests', 'TABLE'], ['weft.requests.groups', 'Request Groups', 'DATA_TREE'],
     ['weft.requests.durations', 'Request Durations', 'TREE_GENERIC_XY'], ['weft.machines', 'Machines', 'TIME_GRAPH'],

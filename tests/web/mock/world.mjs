@@ -51,7 +51,7 @@ export class World {
     for (const e of this.cpuEntries) this.byId.set(e.id, e);
   }
   period(id) { return 120_000 + Math.floor(hash(id, 1) ** 3 * 40_000_000); }
-  /** States of cell k of a row: [begin, end, key, label]. */
+  /** Returns the states of cell k of a row: [begin, end, key, label]. */
   cell(id, k) {
     const p = this.period(id), t = k * p, run = Math.floor(p * (0.05 + 0.5 * hash(id, k * 4 + 1))),
       call = Math.floor(p * 0.35 * hash(id, k * 4 + 2)), wait = Math.floor(p * 0.12 * hash(id, k * 4 + 3));
@@ -64,7 +64,7 @@ export class World {
     const k = Math.floor(t / this.period(id));
     return this.cell(id, k).find(s => t >= s[0] && t < s[1]) ?? null;
   }
-  /** The states in force at the times, each once. */
+  /** Returns the states in force at the times, each once. */
   sample(id, from, to, n) {
     const out = [], step = Math.max(1, Math.floor((to - from) / Math.max(1, n - 1)));
     for (let t = Math.max(0, from); t <= to && t < this.length;) {
@@ -78,15 +78,15 @@ export class World {
   }
 }
 
-/** What a server says of the path below, before and when all of it is there. */
+/** Sentences of a server about the path below, before and when it is complete. */
 export const LOCAL_SENTENCE = '88.49 ms: 95 % still being asked for: web · 5 % client computed (204 tier, 4.394 ms)';
 export const SENTENCE = '88.49 ms: 56 % db, of which 1002 postgres computed 40.00 ms · 31 % web, of which 1001 nginx '
   + 'computed 14.50 ms · 8 % rest';
 
-/** Paths that begin from here on are slow ones. */
+/** First begin of slow paths. */
 export const SLOW = 3e9;
-/** The critical path of a thread on `client`: local work, the request to web, web to db, and back. [host, tid, name,
- * begin, end, key, label]. In a slow one the disk takes 24 ms more, and web is not preempted for 2 ms. */
+/** Returns the critical path of a thread on `client`: local work, the request to web, web to db, and back. [host, tid,
+ * name, begin, end, key, label]. In a slow one the disk takes 24 ms more, and web is not preempted for 2 ms. */
 export function path(begin) {
   const late = t => begin < SLOW ? t : t <= 19 ? t : t <= 60 ? Math.max(19, t - 2) : t + 22;
   const ms = 1e6, s = (host, tid, name, a, b, key, label = '') =>
@@ -108,7 +108,7 @@ export function path(begin) {
   };
 }
 
-/** What differs between two of them: [host, tid, name, key, label, a, b] in ms, largest difference first. */
+/** Returns the differences of two of them: [host, tid, name, key, label, a, b] in ms, largest difference first. */
 export function changes(a, b) {
   const parts = new Map();
   [a, b].forEach((begin, side) => {

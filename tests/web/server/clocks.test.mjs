@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Times by the clock of one machine or another: what the verbs print is found where it means the same instant.
+// Times by the clock of one machine or another: times printed by the verbs are found at the same instant.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browse, drawn, open, settled, view } from '../browser.mjs';
@@ -41,7 +41,7 @@ test('a time that a verb printed by db’s clock, and one by the reference, is t
     await timesOf(page, 'db');
     const pasted = String(own[i].ts), there = await go(page, pasted);
     assert.ok(near(there.cursor, by[i].ts), `${there.cursor} ${by[i].ts}`);
-    // It is written as it was typed, and the event there is db's.
+    // Text as it was typed; the event there is db's.
     const wanted = new Date(Number(BigInt(own[i].ts) / 1000000n)).toISOString().slice(11, 22);
     await page.getByRole('button', { name: /^Local/ }).waitFor();
     assert.ok((await page.getByLabel('Go to time').inputValue()).startsWith(wanted), wanted);
@@ -49,7 +49,7 @@ test('a time that a verb printed by db’s clock, and one by the reference, is t
     assert.equal((await view(page)).cursor, there.cursor);
     assert.ok(near((await go(page, String(by[i].ts))).cursor, there.cursor));
   }
-  // A table tells times by the clock that is shown.
+  // Tables show times by the selected clock.
   await timesOf(page, 'db');
   const e = own[own.length >> 1];
   await go(page, `${e.ts}`);
@@ -73,7 +73,7 @@ test('a range goes there and zooms; what lies beside the trace is refused', asyn
   await page.keyboard.press('Enter');
   await page.locator('.tip', { hasText: 'Nothing was recorded then' }).waitFor();
   assert.equal((await view(page)).begin, String(t));
-  // By db's clock the same numbers mean another interval.
+  // Numbers by db's clock mean another interval.
   await page.keyboard.press('Escape');
   await timesOf(page, 'db');
   const maps = weft('sync', '--store', store, traces), db = maps.hosts.find(h => h.host === 'db').pieces,
@@ -82,7 +82,7 @@ test('a range goes there and zooms; what lies beside the trace is refused', asyn
   const own = lines(traces), i = own.findIndex(e => e.host === 'db'
     && BigInt(e.ts) >= BigInt(at)), shift = BigInt(there.filter(e => e.host === 'db')[own.slice(0, i)
     .filter(e => e.host === 'db').length].ts) - BigInt(own[i].ts);
-  const off = BigInt(now.begin) - BigInt(at) - shift; // the drift over some µs
+  const off = BigInt(now.begin) - BigInt(at) - shift; // drift over some µs
   assert.ok(off > -100000n && off < 100000n, String(off));
   assert.ok(Math.abs(now.span - 20e6) < 20000, String(now.span));
   assert.deepEqual(trouble, []);
@@ -109,7 +109,7 @@ test('a link means the same instants on a server with another reference, by the 
   const now = await view(two.page);
   assert.ok(Math.abs(now.span - 1e6) < 1000, String(now.span));
   assert.ok(BigInt(now.begin) - t > 100000n || t - BigInt(now.begin) > 100000n, 'other numbers');
-  // By the clock of a third machine it is the same within what both servers say of the clocks.
+  // Times by a third machine's clock agree within the errors stated by both servers.
   const ns = text => Number(text.split('.')[1].replace(/\D/g, '').padEnd(9, '0')),
     error = Math.max(...weft('sync', '--store', store, '--reference', 'db', traces).hosts
       .flatMap(h => h.pieces.map(p => Math.max(p.error_ns_begin, p.error_ns_end))));

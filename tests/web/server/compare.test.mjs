@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two requests of the example beside each other, in the page against `weft critpath --compare`.
+// Comparison of two requests of the example, in the page against `weft critpath --compare`.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browse, open, settled } from '../browser.mjs';
@@ -38,7 +38,7 @@ test('the sentence, each part and both waterfalls are those of weft critpath --c
     b: Number(p.b) })));
   assert.equal(await page.locator('.compared tbody tr').count(), told.parts.length);
 
-  // Both from 0 on, every segment where the verb has it.
+  // Sides both begin at 0, with every segment where the verb has it.
   const drawn = await page.evaluate(() => weft.comparer.now.sides.map(w => w.segments.map(s =>
     [s.begin, s.end, s.host, s.tid ?? -1, s.kind.replace(/ /g, '-')])));
   [told.a, told.b].forEach(({ query, segments }, i) => assert.deepEqual(drawn[i], segments.map(s =>
@@ -47,7 +47,7 @@ test('the sentence, each part and both waterfalls are those of weft critpath --c
   const said = await page.locator('.panel.side .panel-bar .sentence p').allInnerTexts();
   assert.deepEqual(said, [told.a.sentence, told.b.sentence]);
 
-  // What the strip shows is all that differs.
+  // Strip: its sum is the whole difference.
   const differs = told.parts.reduce((sum, p) => sum + Math.abs(Number(p.b) - Number(p.a)), 0);
   assert.equal(await page.locator('.difference').getAttribute('data-ns'), String(differs));
   assert.deepEqual(trouble, []);

@@ -17,7 +17,7 @@ before(async () => {
   for (const h of HOSTS) servers[h] = await serveHost(h);
   many = await coordinate(HOSTS.map(h => `--server=${h}=${servers[h].url}`));
   world = { url: many.url, browser: await browse() };
-  for (;;) { // its servers open their traces
+  for (;;) { // loop until its servers have opened their traces
     const [x] = await many.ask('/experiments');
     if (x?.traces.length === 3 && (await many.ask(`/experiments/${x.UUID}`)).indexingStatus === 'COMPLETED') break;
     await new Promise(done => { setTimeout(done, 100); });
@@ -26,7 +26,7 @@ before(async () => {
 after(async () => {
   await world?.browser.close();
   await many?.stop();
-  for (const s of Object.values(servers ?? {})) await s.stop().catch(() => { /* it was killed */ });
+  for (const s of Object.values(servers ?? {})) await s.stop().catch(() => { /* ignores the killed one */ });
 });
 
 async function start(scheme = 'light') {
@@ -114,7 +114,7 @@ test('a server that is away is drawn as away, with the reason; whose traces are 
   await line.press('Enter');
   await page.getByText('web: nobody answers there').first().waitFor();
   assert.match(await page.locator('.badge.machines').innerText(), /missing: web/);
-  // The sheet to open traces: whose each is.
+  // Sheet to open traces, with the server of each.
   await page.locator('.experiment').focus();
   await page.keyboard.press('Enter');
   const listed = page.locator('li', { has: page.locator('input[type=checkbox]') });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Start on a coordinator: its requests are those of all servers, in one order, and lead to paths and back.
+// Start on a coordinator: its requests are those of all servers, in one order, with links to paths and back.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -14,7 +14,7 @@ before(async () => {
   told = weft('requests', '--no-sync', '--store', directory(), traces);
   for (const host of HOSTS)
     servers.push(await serve(['--no-sync', '--name', 'shop', '--store', directory(), `${host}=${join(traces, host)}`]));
-  for (const s of servers) // its traces are open
+  for (const s of servers) // waits until its traces are open
     while (!(await s.ask('/experiments')).some(x => x.indexingStatus === 'COMPLETED'))
       await new Promise(done => { setTimeout(done, 50); });
   many = await coordinate(HOSTS.map((host, i) => `--server=${host}=${servers[i].url}`));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pages of other origins, as the views in Theia and VS Code are: the protocol's own client, bundled into a page that
-// stands where Theia stands, asks the server from a browser that enforces what servers allow.
+// Pages of other origins, like the views in Theia and VS Code: the protocol's own client, bundled into a page at
+// Theia's origin, queries the server from a browser that enforces the server's rules.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -11,7 +11,7 @@ import { browse } from '../browser.mjs';
 import { directory, example, serve } from './weft.mjs';
 
 const THEIA = 'http://localhost:3000', STRANGER = 'http://other.example',
-  // Where the client is installed: run.mjs says where it has put it.
+  // Folder of the client: given by run.mjs.
   CLIENT = process.env.WEFT_TSP_CLIENT ?? fileURLToPath(new URL('../../tsp/', import.meta.url)),
   THREADS = 'org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ThreadStatusDataProvider';
 const PAGE = `
@@ -20,7 +20,7 @@ import { Query } from 'tsp-typescript-client/lib/models/query/query';
 import { QueryHelper } from 'tsp-typescript-client/lib/models/query/query-helper';
 Object.assign(window, { HttpTspClient, Query, QueryHelper });`;
 
-/* A page on this machine, which browsers let talk to servers on it, whatever it is called. */
+/** Page on this machine, which browsers allow to talk to servers on it, under any name. */
 const pages = createServer((_, answer) => answer.setHeader('Content-Type', 'text/html').end('<!doctype html>'));
 let browser, bundle, traces;
 before(async () => {
@@ -40,7 +40,7 @@ after(async () => {
   pages.close();
 });
 
-/** What a page at `origin` gets: of what the views ask for, and when it opens an experiment. */
+/** Returns the results of a page at `origin`: for the queries of the views, and for opening an experiment. */
 async function visit(server, origin) {
   const context = await browser.newContext(), page = await context.newPage();
   await page.goto(`${origin}/`);

@@ -19,7 +19,7 @@ test('picker: a path, a wrong one, an upload, two traces together', async () => 
     world = { url: server.url, browser };
   const { page, trouble } = await visit(world);
   await page.getByText('None yet.').waitFor();
-  // What lies below the root can be chosen.
+  // Folders below the root can be chosen.
   await page.getByRole('button', { name: `Open ${join(traces, 'web')}` }).waitFor();
   assert.deepEqual(await page.locator('.picker-below li .link').allInnerTexts(), ['client', 'db', 'web']);
   await page.getByLabel('Path of a trace on the server').fill('/nowhere/at all');
@@ -55,8 +55,8 @@ test('picker: a path, a wrong one, an upload, two traces together', async () => 
   await page.keyboard.press('Escape');
   await page.locator('.picker').waitFor({ state: 'detached' });
 
-  // Of another experiment nothing is left; back is where it was, by key too. There is no way back to one that is gone
-  // itself.
+  // State of another experiment is gone; back returns to the former place, by key too. There is no way back to one that
+  // was deleted.
   const [here] = (await page.title()).split(' – '), forget = name =>
     page.getByRole('button', { name: `Forget ${name} (the trace files stay)`, exact: true });
   await page.getByRole('button', { name: 'Open another experiment' }).click();
@@ -98,7 +98,7 @@ test('the server dies: a bar says so, what was loaded stays; it comes back and e
   const rows = await page.evaluate(() => weft.panels.map(p => p.model?.rows.length ?? 0));
   assert.ok(Math.max(...rows) > 100, 'rows stay');
   await page.getByRole('tab', { name: 'Events' }).click();
-  // lines stay
+  // kept lines
   await page.waitForFunction(() => document.querySelectorAll('.vt-row:not([hidden]):not(.waiting)').length > 3);
 
   const next = await begin();
@@ -124,7 +124,7 @@ test('the server dies: a bar says so, what was loaded stays; it comes back and e
 test('a program of user space: its calls are the first view, level by level', async () => {
   const program = userSpace(), server = await serve(['--store', directory(), program]),
     { page, trouble } = await open({ url: server.url, browser });
-  // The first thread's calls at the second level until events were lost, from its entries and exits.
+  // Calls of the first thread at the second level until events were lost, from its entries and exits.
   const calls = [], stack = [];
   for (const e of lines(program, '--where', 'vtid == 100')) {
     if (e.name?.endsWith('func_entry')) stack.push(e.ts);
@@ -143,7 +143,7 @@ test('a program of user space: its calls are the first view, level by level', as
     return out;
   });
   assert.deepEqual(shown, calls);
-  // Its events, and apart from them where some were lost.
+  // Events of the thread, and separately the places of losses.
   const all = lines(program).filter(e => e.name);
   assert.equal(await page.locator('.vt-count').first().innerText(), `${all.length} events, lost ones in 1 place`);
   assert.deepEqual(trouble, []);
@@ -165,11 +165,11 @@ test('a server that wants a token: the page asks for it, says when it is wrong, 
   await token.fill('open sesame');
   await token.press('Enter');
   await views(page);
-  await settled(page); // the link, too
+  await settled(page); // settled link, too
   assert.ok(!page.url().includes('sesame'));
   const hash = new URL(page.url()).hash;
   await page.close();
-  // In the address: taken out of it, the rest of the link stays.
+  // Token in the address: it is removed, the rest of the link stays.
   const again = await open({ url: server.url, browser }, { hash: `${hash}&token=open%20sesame` });
   assert.ok(!again.page.url().includes('sesame'));
   assert.equal(new URL(again.page.url()).hash, hash);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What appears in the directory of an open experiment is shown by a page that follows it, and offered by one that does
+// New data in the directory of an open experiment are shown by a page that follows it, and offered by one that does
 // not.
 import assert from 'node:assert/strict';
 import { cpSync, readdirSync, renameSync, statSync, truncateSync } from 'node:fs';
@@ -13,7 +13,7 @@ before(async () => { browser = await browse(); });
 after(() => browser?.close());
 
 const machines = page => page.evaluate(() => weft.panels[0].model.roots.map(n => n.entry.labels[0]).sort().join());
-// One that was recorded from earlier on has everything opened anew.
+// Traces recorded from earlier on cause a complete reopening.
 const becomes = (page, wanted) => page.waitForFunction(w =>
   weft.panels[0]?.model.roots.map(n => n.entry.labels[0]).sort().join() === w, wanted);
 
@@ -39,7 +39,7 @@ test('a machine more: shown at once by who follows, else when the sign is clicke
   await other.page.locator('.fresh').click();
   await becomes(other.page, 'client,db,web');
   await other.page.locator('.fresh').waitFor({ state: 'hidden' });
-  // With another machine another clock may be the one that is known best: the same instants are seen, by that clock.
+  // Clock of the new machine: it may be the best known one; the same instants are shown, by that clock.
   const { pieces } = weft('sync', '--store', directory(), served).hosts.find(h => h.host === was), now =
     await view(other.page), scaled = text => {
     const [, sign, whole, part = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is wrong with a trace: a sign at the top leads to the table that tells, as `weft index` does; none where nothing
-// is wrong.
+// Problems of a trace: a sign at the top leads to the table with those of `weft index`; none without problems.
 import assert from 'node:assert/strict';
 import { closeSync, openSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +23,7 @@ test('damaged traces: the sign counts, a click opens the table, another one brin
   const server = await serve(['--store', directory(), traces]),
     { page, trouble } = await open({ url: server.url, browser });
   await page.locator(SIGN).waitFor();
-  // With no packets of web nothing ties the machines: the verbs show that as part of their answers.
+  // Packets of web are missing, so nothing relates the machines: the verbs show that as part of their answers.
   const apart = weft('sync', '--store', directory(), traces).hosts.filter(h => !h.pieces.length).length,
     all = told.length + apart;
   assert.equal(apart, 2);
@@ -74,7 +73,7 @@ test('a sign names the machines that are missing, or in parts, and why; whole ag
     assert.ok(why.includes(l.host) && why.includes(l.statusMessage), `${why}\n${l.statusMessage}`);
   await page.getByRole('menuitem', { name: 'All notes' }).click();
   await page.locator(TABLE).waitFor();
-  // Repaired: the server opens what is there, and the page takes it.
+  // Repaired: the server opens the trace, and the page takes it.
   writeFileSync(web, described);
   writeFileSync(cut, whole);
   await page.locator('.fresh').click({ timeout: 60000 });
@@ -100,7 +99,7 @@ test('sound traces: no sign', async () => {
 for (const who of ['this page', 'somebody else'])
   test(`a file is cut off while the page shows it, and ${who} comes upon it: opened again by itself, where one was, `
     + `with what is left and a sign`, async () => {
-  // Frozen: else the server itself may be the first to come upon it.
+  // Frozen: else the server itself may be the first to detect it.
   const traces = example(), server = await serve(['--frozen', '--store', directory(), traces]),
     { page, trouble } = await open({ url: server.url, browser });
   await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 1_000_000_000n, a.min + 1_500_000_000n); });
@@ -127,7 +126,7 @@ for (const who of ['this page', 'somebody else'])
   assert.equal((await page.locator('.vt-count').first().innerText()).replace(/\D/g, ''), String(left));
   const now = await view(page);
   assert.deepEqual([now.begin, now.end], [there.begin, there.end]);
-  // Rows and their numbers are those of now.
+  // Rows and their numbers are the current ones.
   const told = (await server.ask(`/experiments/${await page.evaluate(() => weft.session.uuid)}`
     + `/outputs/timeGraph/${await page.evaluate(() => weft.panels[0].output.id)}/tree`, { parameters: {} }))
     .model.entries;

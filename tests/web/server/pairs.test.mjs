@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An analysis of one's own: made with the keyboard, wrong expressions are said, its views show it, it can be removed.
-// The events themselves are the judge.
+// User-defined analysis: made with the keyboard, errors of expressions are shown, its views show it, it can be removed.
+// The events themselves are the reference.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browse, open, settled } from '../browser.mjs';
@@ -62,7 +62,7 @@ test('time between timers’ begin and end: form, refusal, chart, figures, link,
     .model.roots.map(n => n.entry.labels[0]));
   assert.deepEqual(hosts.sort(), ['client', 'db', 'web']);
 
-  // A page that follows the link shows it, too.
+  // Page opened by the link: shows it, too.
   await page.waitForFunction(() => location.hash.includes('flamechart'));
   const other = await open(world, { hash: new URL(page.url()).hash });
   assert.ok((await opened(other.page)).includes('Timers - Flame Chart'));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Critical paths in the page against `weft critpath`: segments, arrows where they are drawn, totals, what is saved.
+// Critical paths in the page against `weft critpath`: segments, arrows at their places, totals, saved files.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browse, drawn, open, save, settled, view } from '../browser.mjs';
@@ -25,12 +25,12 @@ const rowsOf = panel => panel.evaluate(p => {
   }
   return out;
 });
-/** Colour of the drawing at places of the window: [r, g, b, alpha]. */
+/** Returns the colour of the drawing at places of the window: [r, g, b, alpha]. */
 const inkAt = (page, places) => page.locator(`${PATH} .area`).evaluate((area, list) => {
   const box = area.getBoundingClientRect(), canvas = area.querySelectorAll('canvas')[1], ctx = canvas.getContext('2d'),
     k = canvas.width / box.width;
   return list.map(([x, y]) => {
-    // The line is thin: the most coloured pixel of three.
+    // Thin line: the most coloured pixel of three.
     let best = [0, 0, 0, 0];
     for (const dx of [-1, 0, 1]) {
       const p = [...ctx.getImageData(Math.round((x - box.left + dx) * k), Math.round((y - box.top) * k), 1, 1).data];
@@ -45,7 +45,7 @@ const same = (shown, told) => assert.deepEqual(shown, told.segments.map(s =>
 const segments = page => page.evaluate(() => weft.path.pane.segments.map(s =>
   ({ begin: String(weft.session.axis.abs(s.begin)), end: String(weft.session.axis.abs(s.end)), host: s.host,
     tid: s.tid ?? -1, kind: s.kind.replace(/ /g, '-') })));
-/** The search is through: its rows alone are left. */
+/** Waits for the end of the search: only its rows are left. */
 const found = page => page.locator(`${THREADS} .panel-status`).filter({ hasText: '1 found' }).waitFor();
 const complete = page => page.waitForFunction(() => weft.path?.pane.done);
 
@@ -70,7 +70,7 @@ test('of a request: right click on the thread found by name; segments, arrows be
   same(await segments(page), told);
   assert.equal(await page.locator(`${PATH} .sentence p`).innerText(), told.sentence);
 
-  // Arrows: where the clock and the rows put them, in the network's colour; gone when they are switched off.
+  // Arrows at the places given by clock and rows, in the network's colour; absent when they are switched off.
   const panel = page.locator(PATH), rows = await rowsOf(panel), box = await panel.locator('.area').boundingBox(),
     v = await view(page);
   const x = t => box.x + Number(t - BigInt(v.begin)) / v.span * box.width,
@@ -79,7 +79,7 @@ test('of a request: right click on the thread found by name; segments, arrows be
   for (const l of links) {
     const [x1, y1, x2, y2] = [x(l.from.time), y(l.from), x(l.to.time), y(l.to)];
     assert.ok(y1 && y2, `both ends of ${JSON.stringify(l, (_, z) => typeof z === 'bigint' ? String(z) : z)} are rows`);
-    // Between two rows, where no state lies.
+    // Place between two rows, without a state.
     const between = (Math.min(y1, y2) + 8 - y1) / (y2 - y1);
     places.push([x1 + (x2 - x1) * between, y1 + (y2 - y1) * between]);
   }
@@ -100,20 +100,21 @@ test('of a request: right click on the thread found by name; segments, arrows be
   assert.ok((await inkAt(page, places)).filter(violet).length === 0, 'without arrows there is nothing');
   await panel.getByRole('button', { name: 'Arrows' }).click();
 
-  // No row that the path is not on; along it from segment to segment, whoever has them; what was asked stays selected.
+  // Rows are only those of the path; steps go along it from segment to segment, on any machine; the requested interval
+  // stays selected.
   const on_path = new Set(told.segments.map(s => `${s.host} ${s.tid}`)), n = told.segments.length;
   assert.deepEqual(new Set(rows.filter(r => r.data).map(r => `${r.host} ${r.tid ?? -1}`)), on_path);
   assert.ok((await page.locator('.path-title').innerText()).includes(`${n} segments`));
   for (const [i, s] of told.segments.entries()) {
     await page.keyboard.press(i ? ']' : '[');
-    if (!i) for (let k = 1; k < n; k++) await page.keyboard.press('['); // the first one leads to the last
+    if (!i) for (let k = 1; k < n; k++) await page.keyboard.press('['); // step from the first to the last
     const message = told.links.find(l => l.kind === 'network' && l.to.host === s.host && l.to.tid === s.tid
       && l.to.time === s.begin);
     await page.locator('.walk p').filter({ hasText: new RegExp(`^${i + 1}/${n} {2}${s.host} ${s.tid} ${s.comm} `
       + `${s.state.replace('-', ' ')} .* — \\+.*${message
         ? `a message from ${message.from.host}:${message.from.tid} .* came, sent at \\+` : ''}`) }).waitFor();
   }
-  // Details of the request's own message: what the client wrote, and how well the clocks are known.
+  // Details of the request's own message: the client's text, and the error of the clocks.
   const { spec } = truth(traces, 'ground-truth.json').log.client.find(x => x.id === 10),
     sent = told.segments.findIndex(s => s.state === 'network');
   for (let k = told.segments.length - 1; k > sent; k--) await page.keyboard.press('[');
@@ -126,7 +127,7 @@ test('of a request: right click on the thread found by name; segments, arrows be
   const still = await view(page);
   assert.deepEqual([still.anchor, still.cursor], [String(begin), String(end)]);
 
-  // Totals, as durations that people read.
+  // Totals, as readable durations.
   const text = ns => {
     const [k, unit] = ns >= 1e6 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
     return `${Number((Number(ns) / k).toPrecision(4))} ${unit}`;
@@ -143,7 +144,7 @@ test('of a request: right click on the thread found by name; segments, arrows be
   }
   assert.deepEqual(listed, [...merged].map(([k, ns]) => `${k} ${text(ns)}`).sort());
 
-  // n and p step through the segments of the line that was clicked.
+  // Keys n and p step through the segments of the line that was clicked.
   const largest = told.totals[0], steps = told.segments.filter(s => s.host === largest.host && s.tid === largest.tid
     && s.state === largest.state);
   await page.locator('.path-pane tbody tr').first().click();
@@ -197,12 +198,12 @@ test('whole life: every segment, however short; what is saved as CSV and SVG; th
   assert.deepEqual(await view(again.page), there);
   assert.equal(await again.page.locator('#search').inputValue(), 'tid:204 host:client');
 
-  // From a row of the path to that thread's own: under the thread's name.
+  // Link from a row of the path to that thread's own: under the thread's name.
   await again.page.locator(`${PATH} .tree-row:not([hidden])`).filter({ hasText: 'tier 196' })
     .click({ button: 'right' });
   await again.page.getByRole('menuitem', { name: 'Critical path: whole life' }).click();
   await again.page.getByRole('heading', { name: 'Critical path of tier 196 on web', exact: true }).waitFor();
-  // One that is on the server already: its thread is named by what is drawn.
+  // Path already on the server: its thread is named by the drawn segments.
   await again.page.evaluate(() => weft.add(weft.session.outputs.find(o =>
     o.name === 'Critical path of tier 204 on client')));
   await again.page.locator('.path-title strong').filter({ hasText: /^client:204 tier$/ }).waitFor();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Containers (pods) of two machines in the page: grouped by the Rows menu, found by `pod:`; as `weft threads` tells.
+// Containers (pods) of two machines in the page: grouped by the Rows menu, found by `pod:`; as in `weft threads`.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browse, open, settled } from '../browser.mjs';
@@ -21,7 +21,7 @@ const rows = page => page.evaluate(() => weft.panels.find(p => p.output.name ===
   for (let p = n.parent; p; p = p.parent) path.unshift(p.entry.labels[0]);
   return { path, name: n.entry.labels[0], match: n.match, tid: n.entry.metadata.TID?.[0] ?? null };
 }));
-/** The rows once there are so many of containers. */
+/** Returns the rows once there are so many of containers. */
 async function grouped(page, n) {
   await page.waitForFunction(want => window.weft?.panels?.find(p => p.output.name === 'Thread Status')?.model.rows
     .filter(r => r.depth === 1 && !r.entry.hasData).length === want, n);

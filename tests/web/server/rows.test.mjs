@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows that have something in view, and those of chosen machines, in the page against the recorded events.
+// Rows with something in view, and those of chosen machines, in the page against the recorded events.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browse, open, settled } from '../browser.mjs';
@@ -33,7 +33,7 @@ test('only those with something in view: who ran or was woken during a request; 
       .filter(t => !/ 0$/.test(t)));
   assert.ok(ran.size > 3 && all.length > 200, `${ran.size} of ${all.length}`);
   for (const t of ran) assert.ok(shown.has(t), `${t} ran`);
-  // The others: threads above one that ran, those that were woken only, and who ran throughout.
+  // Rest: threads above one that ran, those that were only woken, and those that ran throughout.
   const woken = new Set(events(traces, '--names', 'sched_wak*', '--begin', span[0], '--end', span[1])
     .map(e => `${e.host} ${e.fields.tid}`));
   const above = new Set(await page.evaluate(() => weft.panels.find(p => p.output.name === 'Thread Status').model.rows

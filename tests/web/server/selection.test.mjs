@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What lies between the cursors, in figures: the verb `threads` is the judge.
+// Figures of the interval between the cursors: the verb `threads` is the reference.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browse, drawn, open, settled } from '../browser.mjs';
@@ -28,7 +28,7 @@ test('threads between the cursors: states as `weft threads` tells them, sorted, 
       server = await serve(['--store', store, '--reference', 'web', traces]),
       { page, trouble } = await open({ url: server.url, browser }),
       min = await page.evaluate(() => String(weft.session.axis.min));
-    // Start asks for some of them, for its cards; the page of the drawer asks once somebody looks.
+    // Requests of figures: Start sends some, for its cards; the page of the drawer sends them once it is visible.
     const figures = () => page.evaluate(() => performance.getEntriesByType('resource').filter(e =>
       e.name.includes('/outputs/data/weft.selection.')).length), before = await figures();
     await select(page, 2_000_000_000, 2_100_000_000);
@@ -56,13 +56,13 @@ test('threads between the cursors: states as `weft threads` tells them, sorted, 
       if (at >= 0 && at + 1 < shown.length)
         assert.ok(shown[at + 1].join(' ').includes(String(most.tid)), shown.join('|'));
     }
-    // Another column, the other way round.
+    // Sorting by another column, in reverse order.
     await page.locator(`${PAGE} .tree-head`).getByRole('button', { name: 'Network' }).click();
     await drawn(page);
     const waits = (await table(page)).rows.filter(r => r.machine === 'web' && r.TID).map(r => Number(r.network));
     assert.ok(waits.some(Boolean));
     assert.deepEqual(waits, [...waits].sort((a, b) => a - b));
-    // Machines and CPUs, and all other figures.
+    // Figures of machines and CPUs, and all others.
     await page.getByLabel('Which figures').selectOption({ label: 'Time by CPU' });
     await settled(page);
     const cpus = (await table(page)).rows;
@@ -74,7 +74,7 @@ test('threads between the cursors: states as `weft threads` tells them, sorted, 
     await page.getByLabel('Which figures').selectOption({ label: 'Event Types' });
     await settled(page);
     assert.ok((await table(page)).rows.some(r => r.Level === 'sched_switch' && Number(r.eventsInRange) > 0));
-    // A search that is there already, in figures that are opened after it.
+    // Search that exists already, in figures that are opened after it.
     await page.getByLabel('Search rows and states').fill('tid:1');
     await settled(page);
     await page.getByLabel('Which figures').selectOption({ label: 'Time by Thread' });
@@ -82,7 +82,7 @@ test('threads between the cursors: states as `weft threads` tells them, sorted, 
     assert.deepEqual([...new Set((await table(page)).rows.filter(r => r.TID).map(r => r.TID))], ['1']);
     await page.getByLabel('Search rows and states').fill('');
     await settled(page);
-    // Nobody looks: nothing is asked.
+    // Hidden page: no requests.
     await page.getByRole('tab', { name: 'Details' }).click();
     await settled(page);
     const asked = [];

@@ -10,7 +10,7 @@ import { directory, serve } from './weft.mjs';
 const PANEL = '.panel[data-output="weft.spans"]', T0 = 1700000000n * 10n ** 9n, S = 10n ** 9n;
 const hex = (n, width) => n.toString(16).padStart(width, '0');
 
-/** Two jobs at once, below what submitted them: stages of 1, 2 and 7 s; the second one's last one failed. */
+/** Writes two simultaneous jobs, below their submitter: stages of 1, 2 and 7 s; the second one's last one failed. */
 function glideins() {
   const spans = [], add = (id, parent, name, begin, end, more = {}) => spans.push({ traceId: hex(7, 32),
     spanId: hex(id, 16), parentSpanId: parent ? hex(parent, 16) : '', name, kind: 1,
@@ -49,7 +49,7 @@ test('the glideins stand one below the other, each with its stages; failed ones 
       'init, setup, payload', 'glidein', 'init, setup, payload']);
     const canvas = `${PANEL} .area canvas:nth-child(2)`;
     assert.ok((await pixels(page, canvas, [198, 40, 40])).near > 500, 'what failed is red');
-    // In the second job's stages, where setup is: 3 s to 5 s of 12.
+    // Stages of the second job, at setup: 3 s to 5 s of 12.
     const box = await page.locator(`${PANEL} .area`).boundingBox(), row = await page.locator(
       `${PANEL} .tree-row:not([hidden])`).nth(8).boundingBox();
     const tip = page.locator('.tip:visible');
@@ -77,7 +77,7 @@ test('the menu says what the view is; search finds spans by their operation', as
   await page.keyboard.press('/');
   await page.keyboard.type('state:payload');
   await settled(page);
-  await page.locator('#search').press('Enter'); // the first one's begins 4 s after all
+  await page.locator('#search').press('Enter'); // stage of the first one begins 4 s after all
   await page.waitForFunction(x => String(weft.session.axis.cursor) === x, String(T0 + 4n * S));
   assert.deepEqual(trouble, []);
   await page.close();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Start on recorded traces: what its lines say is what the verbs say; from them to paths, rows and machines, by keys
-// and by mouse.
+// Start on recorded traces: its lines equal the verbs' output; links from them to paths, rows and machines, by keys and
+// by mouse.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -21,16 +21,16 @@ after(async () => { await world?.browser.close(); await server?.stop(); });
 const list = (page, name) => page.getByRole('table', { name });
 const lines = async (page, name) => (await list(page, name).locator('tbody tr').evaluateAll(rows =>
   rows.map(r => [...r.cells].map(c => c.innerText.trim()))));
-/** A page that shows Start, all of it. */
+/** Opens a page that shows Start, all of it. */
 async function start({ settles = true, ...options } = {}) {
   const { page, trouble } = await visit(options.world ?? world, { height: 720, ...options });
   await page.waitForFunction(() => window.weft?.home?.isShown);
   await page.waitForFunction(() => ![...document.querySelectorAll('.start .card:not([hidden])')]
     .some(c => c.querySelector('.card-body[hidden]')));
-  if (settles) await settled(page); // the picture of durations, the groups
+  if (settles) await settled(page); // waits for the picture of durations, the groups
   return { page, trouble };
 }
-/** The same digits as the page's. */
+/** Formats digits like the page. */
 const text = ns => {
   const [unit, name] = ns >= 1e9 ? [1e9, 's'] : ns >= 1e6 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns'],
     x = Number(ns) / unit;
@@ -42,7 +42,7 @@ test('from the opened page to the answer: one key; the sentence is that of weft 
   + 'fitted, and from request to request', async () => {
   const began = Date.now(), { page, trouble } = await start({ settles: false }),
     [slowest, second] = told.requests;
-  // What the client logged of it took 88 ms of its own.
+  // Client's log: 88 ms of the request were its own.
   const logged = truth(traces, 'ground-truth.json').log.client.map(x => x.t_recv - x.t_send);
   assert.equal(Math.floor(Math.max(...logged) / 1e6), 88);
   await page.waitForFunction(() => document.activeElement?.closest('[aria-label="Slowest requests"] tbody'));
@@ -76,7 +76,7 @@ test('from the opened page to the answer: one key; the sentence is that of weft 
   assert.equal(await sentence.innerText(), weft(...asked).sentence);
   assert.equal(await page.locator(PATH).count(), 1);
   assert.ok(await page.locator(THREADS).count(), 'the usual views stand below');
-  // The link leads to the path, not to Start.
+  // Link of the path, not of Start.
   await settled(page);
   const again = await visit(world, { hash: new URL(page.url()).hash });
   await again.page.locator(`${PATH} .sentence p`).filter({ hasText: 'ms: ' }).waitFor();
@@ -106,10 +106,10 @@ for (const scheme of ['light', 'dark'])
     .map(x => x.host), 'all but the reference have an error');
   assert.ok(machines.every((c, i) => !i || parseFloat(c[1]) <= parseFloat(machines[i - 1][1])), 'the busiest first');
 
-  // Threads: by any of the columns, as the verb has them.
+  // Threads ordered by any of the columns, as in the verb.
   for (const [head, sort] of [['Ran', 'running'], ['For a CPU', 'preempted'], ['Network', 'network'],
     ['Disk', 'block-device']]) {
-    // By cause where the server tells that.
+    // Causes, if the server has them.
     if (sort !== 'running' && !await page.evaluate(() => weft.session.outputs.some(o =>
       o.id === 'weft.selection.threads'))) continue;
     await page.getByRole('button', { name: new RegExp(`^${head}`) }).and(page.locator('.card[aria-label="Threads"] th '

@@ -29,7 +29,7 @@ test('opens: three machines, all events, one clock; nothing is asked of anybody 
   assert.match(await page.locator('.badge').first().innerText(), /^clock ±[\d.]+ [mµ]s$/);
   assert.ok((await pixels(page, `${THREADS} .area canvas:nth-child(2)`, [46, 158, 91])).near > 500, 'running is drawn');
   assert.deepEqual(trouble, []);
-  // An address elsewhere, a script in the page, code made of text: all refused.
+  // Requests to other addresses, a script in the page, code made of text: all refused.
   const refused = await page.evaluate(async () => {
     const seen = [];
     addEventListener('securitypolicyviolation', e => seen.push(e.effectiveDirective));
@@ -37,7 +37,7 @@ test('opens: three machines, all events, one clock; nothing is asked of anybody 
     const s = document.createElement('script');
     s.textContent = 'window.injected = 1';
     document.body.append(s);
-    setTimeout(() => new Function('window.made = 1')(), 1); // what a test evaluates itself is free of the policy
+    setTimeout(() => new Function('window.made = 1')(), 1); // code evaluated by a test itself is exempt from the policy
     await new Promise(r => setTimeout(r, 200));
     return { seen, made: 'made' in window, injected: 'injected' in window };
   });
@@ -57,7 +57,7 @@ test('zoom, scroll, a thread by its name', async () => {
   await settled(page);
   const near = await view(page);
   assert.ok(near.span < whole.span / 3);
-  // States at the mouse's time are known more finely than before.
+  // States at the mouse's time are finer than before.
   assert.ok(await page.evaluate(() => [...weft.panels[0].data.rows.values()].filter(r => r.complete
     || r.nsPerPx <= weft.session.axis.nsPerPx * 1.05).length) > 3);
   await page.mouse.wheel(0, 1500);
@@ -87,7 +87,7 @@ test('search of states: the system calls that the recorded program made, one aft
   const calls = events(traces, '--names', 'syscall_entry_clock_nanosleep', '--tid',
     String(truth(traces, 'ground-truth.json').expected[0].web_tid)).filter(e => e.host === 'web');
   assert.equal(calls.length, slept.length);
-  // In the call until it sleeps, and again from when the CPU is given back until the call returns.
+  // States in the call until it sleeps, and again from when the CPU is given back until the call returns.
   const back = events(traces, '--names', 'sched_switch', '--where', 'next_tid == 196').filter(e => e.host === 'web')
     .map(e => e.ts);
   const places = calls.flatMap(c => [c.ts, back.find(t => t > c.ts)]);
@@ -165,12 +165,12 @@ test('what was typed and makes no sense, or is nowhere, is said until something 
   await field.fill('no_such_event');
   await field.press('Enter');
   await count.filter({ hasText: 'no match' }).waitFor();
-  await settled(page); // it waits for more letters no longer
+  await settled(page); // end of waiting for more letters
   assert.match(await count.innerText(), /^no match/);
   await field.press('Escape');
   await count.filter({ hasText: /^[\d\u2009]+ events$/ }).waitFor();
 
-  // The sheet of the clocks has nothing to choose; it is left by Escape all the same.
+  // Sheet of the clocks without a choice; Escape closes it all the same.
   await page.locator('.badge').first().click();
   assert.match(await page.locator('.menu-heading').first().innerText(),
     /^client .* drift -?[\d.]+ ppm .* offset −[\d.]+ ms .* error at end [\d.]+ µs$/);
@@ -212,7 +212,7 @@ test('legend: what a view can show, nothing else; names of files keep their ends
       ranges: p.series[0].xRanges.map(r => [String(r.start), String(r.end)]), counts: p.series[0].yValues };
   });
   assert.ok(bars.counts[0] > 10);
-  // Just right of where the axis begins is the first range, whose count the tip tells.
+  // First range, directly right of the axis, whose count the tip shows.
   await page.mouse.move(bars.box.left + 2, bars.box.top + 40);
   await page.locator('.tip').filter({ hasText: spaced(bars.counts[0]) }).waitFor();
   await page.mouse.move(bars.box.right - 2, bars.box.top + 40);
@@ -232,7 +232,7 @@ test('bookmark and link: a second page shows the same', async () => {
   await page.locator(`${THREADS} .tree`).focus();
   await page.keyboard.press('b');
   await page.locator('.bookmarks tbody tr').waitFor();
-  await settled(page); // the link, too
+  await settled(page); // settled link, too
   const there = await view(page), [experiment] = await server.ask('/experiments'),
     [kept] = await server.ask(`/experiments/${experiment.UUID}/bookmarks`);
   assert.deepEqual([String(kept.start), String(kept.end)], [there.anchor, there.cursor]);
@@ -254,7 +254,7 @@ test('a link to a row opens that row of another server, whose traces lie elsewhe
   };
   const pick = async () => {
     const { page } = await open(world);
-    // Not the first of its number: each CPU has an idle thread 0.
+    // Idle thread, another than the first of its number: each CPU has an idle thread 0.
     const idle = await page.evaluate(() => [...weft.panels[0].model.rows.entries()].filter(([, n]) =>
       n.entry.hostId === 'client' && n.entry.labels[1] === '0').map(([i]) => i));
     assert.ok(idle.length > 1);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The program under test: the bundled example, `weft serve` on it, and what the other verbs say, which is what the page
-// must show.
+// Program under test: the bundled example, `weft serve` on it, and the other verbs' output, which the page must show.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,10 +10,10 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const BIN = process.env.WEFT_BIN ?? join(root, 'build/weft');
 const program = readFileSync(BIN);
-/** Sanitizers make the program slower. */
+/** Factor of time with sanitizers. */
 export const SLOWER = program.includes('__asan_init') ? 5 : program.includes('__tsan_init') ? 15 : 1;
 
-// What a test that failed left behind would keep its process alive.
+// Processes to stop: those left by a failed test would keep its process alive.
 const running = new Set();
 after(async () => {
   for (const p of running) p.kill('SIGTERM');
@@ -29,13 +28,13 @@ export function directory() {
   scratch.push(d);
   return d;
 }
-/** A bundled example, unpacked: three-tier has the directories client, web, db and the truth about them. */
+/** Unpacks a bundled example: three-tier has the directories client, web, db and the truth about them. */
 export function example(name = 'three-tier') {
   const d = directory();
   execFileSync('tar', ['-xJf', join(root, `examples/${name}.tar.xz`), '-C', d]);
   return join(d, name);
 }
-/** The made trace of a program of user space (tests/stack/ust_world.c). */
+/** Makes the trace of a program of user space (tests/stack/ust_world.c). */
 export function userSpace() {
   const d = join(directory(), 'program');
   execFileSync(process.env.UST_WRITE ?? join(root, 'build/tests/stack/ust_write'), ['sample', d, 'small']);
@@ -43,23 +42,23 @@ export function userSpace() {
 }
 export const truth = (traces, name) => JSON.parse(readFileSync(join(traces, name), 'utf8'));
 
-/** Times are beyond 2^53: integers of that size become bigint. */
+/** Parser for times beyond 2^53: integers of that size become bigint. */
 const exact = text => JSON.parse(text.replace(/([:[,]\s*)(-?\d{16,})(?=\s*[,\]}])/g, '$1"$2n"'),
   (_, v) => {
     if (typeof v !== 'string' || !/^-?\d{16,}n$/.test(v)) return v;
     const n = v.slice(0, -1);
     return Number.isSafeInteger(Number(n)) ? Number(n) : BigInt(n); // ids are numbers
   });
-/** 3: answered from what could be read of damaged traces. */
+/** Exit status 3: answered from the readable part of damaged traces. */
 const run = args => {
   const done = spawnSync(BIN, args, { encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, NO_COLOR: '1' } });
   if (done.status !== 0 && done.status !== 3) throw new Error(`weft ${args.join(' ')}: ${done.status}: ${done.stderr}`);
   return done.stdout;
 };
-/** The answer of a verb that prints one object. */
+/** Returns the answer of a verb that prints one object. */
 export const weft = (...args) => exact(run([...args, '--format', 'json']));
-/** When request `id` of the example left and was answered, by the clock of the page: the recorded times, the client's
- * metadata, then the clock map. */
+/** Returns when request `id` of the example left and was answered, by the clock of the page: the recorded times, the
+ * client's metadata, then the clock map. */
 export function request(traces, store, id) {
   const { log } = truth(traces, 'ground-truth.json'), r = log.client.find(x => x.id === id),
     offset = BigInt(truth(traces, 'true-sync.json').to_host_tsc_ns.client.metadata_clock_offset_ns);
@@ -72,16 +71,16 @@ export function request(traces, store, id) {
     return (drift * at + sign * BigInt(ow.replace('-', '') + of.padEnd(24, '0'))) / 10n ** 24n;
   });
 }
-/** The lines of `weft events`; `events`: by the reference host's clock. */
+/** Returns the lines of `weft events`; `events`: by the reference host's clock. */
 export const lines = (traces, ...args) => run(['events', '--format', 'json', ...args, traces]).trim().split('\n')
   .filter(Boolean).map(exact);
 export const events = (traces, ...args) => lines(traces, '--sync', ...args);
 
-/** The notes of a verb about its traces. */
+/** Returns the notes of a verb about its traces. */
 export const notes = (...args) => spawnSync(BIN, args, { encoding: 'utf8' }).stderr.split('\n')
   .filter(l => /^weft: note: /.test(l) && !/events indexed/.test(l)).map(l => l.replace('weft: note: ', ''));
 
-/** A server on a free port, or on `port` again. */
+/** Starts a server on a free port, or on `port` again. */
 export const serve = (args, port = 0) => start('serve', args, port);
 export const coordinate = args => start('coordinate', args);
 async function start(verb, args, port = 0) {
