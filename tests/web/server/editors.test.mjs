@@ -20,7 +20,7 @@ import { Query } from 'tsp-typescript-client/lib/models/query/query';
 import { QueryHelper } from 'tsp-typescript-client/lib/models/query/query-helper';
 Object.assign(window, { HttpTspClient, Query, QueryHelper });`;
 
-/** Page on this machine, which browsers allow to talk to servers on it, under any name. */
+/* Page on this machine, which browsers allow to talk to servers on it, under any name. */
 const pages = createServer((_, answer) => answer.setHeader('Content-Type', 'text/html').end('<!doctype html>'));
 let browser, bundle, traces;
 before(async () => {
