@@ -256,9 +256,9 @@ void ctf_trace_plan(struct ctf_trace *);
 int ctf_trace_extend(struct ctf_trace *, uint32_t piece, struct ctf_metadata *md, struct err *e);
 /* Sets `declared` of the pieces from this one on. */
 void ctf_pieces_declare(struct ctf_trace *, size_t from);
-/* packets.c: adds the packets of `n` fed bytes, with FILE_COPY_SPARE_BYTES readable behind. */
-/* Finds packets of a mapped file in the part not scanned yet. */
+/* packets.c: finds packets of a mapped file in the part not scanned yet. */
 void ctf_packets_scan(struct ctf_trace *, uint32_t file);
+/* Adds the packets of `n` fed bytes, with FILE_COPY_SPARE_BYTES readable after them. */
 void ctf_packets_feed(struct ctf_trace *, uint32_t file, const uint8_t *, size_t n);
 /* LTTng index file: entries for the packets of a file of `file_bytes` bytes. False if it does not fit the file. */
 struct ctf_index_entry {
