@@ -80,6 +80,7 @@ static void test_codes_of_failures(void **state)
         {"{'status':'FAILED','code':'INVALID_QUERY'}", "{'status':'FAILED','code':'INVALID_QUERY'}",
             TSP_CODE_INVALID_QUERY},
         {"{'status':'FAILED','code':'INVALID_QUERY'}", "{'status':'FAILED'}", TSP_CODE_FAILED},
+        {"{'status':'FAILED'}", "{'status':'FAILED','code':'INVALID_QUERY'}", TSP_CODE_FAILED},
         {"{'status':'FAILED','code':'INVALID_QUERY'}", NULL, TSP_CODE_FAILED},
         {"{'status':'FAILED','code':'AMBIGUOUS_THREAD'}", NULL, TSP_CODE_AMBIGUOUS_THREAD},
     };

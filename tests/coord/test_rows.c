@@ -84,6 +84,25 @@ static void test_states_of_pieces_are_one_row(void **state)
     fixture_end(&x);
 }
 
+static void test_states_last_until_the_next_piece(void **state)
+{
+    struct fixture x;
+    struct time_range r;
+    const char *form = "{'rows':[{'entryId':%lld,'states':[{'start':%d,'end':%d,'label':'%s'}]}]}";
+    const long long row = PIECE_CONTENT + 7;
+    fixture_begin(&x, ROTATION, "timeGraph/o/states");
+    fixture_ask(&x, "{'requested_times':[10,105,150]}");
+    coord_note_range(&x.call, "e", x.call.request.members[0], fixture_slice(&x, "{'start':10,'end':100}"), &r);
+    coord_note_range(&x.call, "e", x.call.request.members[1], fixture_slice(&x, "{'start':110,'end':200}"), &r);
+    fixture_answer(&x,
+        (const char *const[]){
+            arena_printf(&x.arena, form, row, 10, 100, "a"), arena_printf(&x.arena, form, row, 110, 200, "b")});
+    expect_json(fixture_merge(&x, coord_merge_states),
+        "{'rows':[{'entryId':%lld,'states':[{'start':10,'end':110,'label':'a'},{'start':110,'end':200,'label':'b'}]}]}",
+        fixture_id(&x, 0, row));
+    fixture_end(&x);
+}
+
 static void test_series_of_pieces_follow_their_rule(void **state)
 {
     static const struct {
@@ -169,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_states_are_joined),
         cmocka_unit_test(test_answers_of_another_form_are_missing), cmocka_unit_test(test_states_of_pieces_are_one_row),
+        cmocka_unit_test(test_states_last_until_the_next_piece),
         cmocka_unit_test(test_series_of_pieces_follow_their_rule), cmocka_unit_test(test_arrows),
         cmocka_unit_test(test_unions_have_each_name_once),
         cmocka_unit_test(test_annotations_of_one_category_follow_one_another),

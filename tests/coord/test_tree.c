@@ -39,6 +39,25 @@ static void test_entries_follow_one_another(void **state)
     fixture_end(&x);
 }
 
+/* The first entry begins where the earliest first entry does. */
+static void test_first_entry_begins_first(void **state)
+{
+    static const int starts[][2] = {{4, 9}, {9, 4}};
+    const char *form = "{'entries':[{'id':1,'parentId':-1,'labels':['%s'],'start':%d}]}";
+    for (size_t i = 0; i < 2; i++) {
+        struct fixture x;
+        fixture_begin(&x, TWO, "timeGraph/o/tree");
+        fixture_answer(&x,
+            (const char *const[]){
+                arena_printf(&x.arena, form, "a", starts[i][0]), arena_printf(&x.arena, form, "b", starts[i][1])});
+        expect_json(fixture_merge(&x, coord_merge_tree),
+            "{'headers':[],'entries':[{'id':%lld,'parentId':-1,'labels':['a'],'start':4},"
+            "{'id':%lld,'parentId':-1,'labels':['b'],'start':%d}]}",
+            fixture_id(&x, 0, 1), fixture_id(&x, 1, 1), starts[i][1]);
+        fixture_end(&x);
+    }
+}
+
 static void test_trees_without_entries_are_missing(void **state)
 {
     struct fixture x;
@@ -143,6 +162,26 @@ static void test_entries_of_pieces_are_one(void **state)
     fixture_end(&x);
 }
 
+/* A row that its last piece has to the end goes on through later pieces, if none of them is missing. */
+static void test_rows_go_on_through_later_pieces(void **state)
+{
+    const long long row = PIECE_CONTENT + 7;
+    for (int missing = 0; missing < 2; missing++) {
+        struct fixture x;
+        struct time_range r;
+        fixture_begin(&x, ROTATION, "timeGraph/o/tree");
+        coord_note_range(&x.call, "e", x.call.request.members[0], fixture_slice(&x, "{'start':10,'end':20}"), &r);
+        coord_note_range(&x.call, "e", x.call.request.members[1], fixture_slice(&x, "{'start':20,'end':30}"), &r);
+        const char *first = arena_printf(
+            &x.arena, "{'entries':[{'id':%lld,'parentId':-1,'labels':['a'],'start':12,'end':20}]}", row);
+        fixture_answer(&x, (const char *const[]){first, missing ? NULL : "{'entries':[]}"});
+        expect_json(fixture_merge(&x, coord_merge_tree),
+            "{'headers':[],'entries':[{'id':%lld,'parentId':-1,'labels':['a'],'start':12,'end':%d}]}",
+            fixture_id(&x, 0, row), missing ? 20 : 30);
+        fixture_end(&x);
+    }
+}
+
 static void test_groups_of_machines_stand_below(void **state)
 {
     struct fixture x;
@@ -244,10 +283,10 @@ static void test_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_entries_follow_one_another),
-        cmocka_unit_test(test_trees_without_entries_are_missing),
-        cmocka_unit_test(test_roots_that_are_sums_are_added_up), cmocka_unit_test(test_roots_without_a_rule_stay_apart),
-        cmocka_unit_test(test_roots_are_numbered_by_count), cmocka_unit_test(test_entries_of_pieces_are_one),
-        cmocka_unit_test(test_groups_of_machines_stand_below), cmocka_unit_test(test_totals),
-        cmocka_unit_test(test_counts)};
+        cmocka_unit_test(test_first_entry_begins_first), cmocka_unit_test(test_trees_without_entries_are_missing),
+        cmocka_unit_test(test_rows_go_on_through_later_pieces), cmocka_unit_test(test_roots_that_are_sums_are_added_up),
+        cmocka_unit_test(test_roots_without_a_rule_stay_apart), cmocka_unit_test(test_roots_are_numbered_by_count),
+        cmocka_unit_test(test_entries_of_pieces_are_one), cmocka_unit_test(test_groups_of_machines_stand_below),
+        cmocka_unit_test(test_totals), cmocka_unit_test(test_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
