@@ -54,6 +54,37 @@ class Oddly(Case):
         shutil.copy(self.stream, self.stream + ".bak")
         self.check_twice(len(self.packets()))
 
+    def without_cpu(self):
+        """Nothing but the names of their files tells streams apart."""
+        path = os.path.join(self.trace, "metadata")
+        with open(path, encoding="ascii") as f:
+            text = f.read()
+        self.assertIn("cpu_id", text)
+        with open(path, "w", encoding="ascii") as f:
+            f.write(text.replace("cpu_id", "core"))
+        self.whole = self.ok("events", self.trace)
+
+    def test_copy_of_a_file_without_cpu(self):
+        self.without_cpu()
+        shutil.copy(self.stream, self.stream + ".bak")
+        self.check_twice(len(self.packets()))
+
+    def test_copy_from_before_without_cpu(self):
+        """The stream has grown since it was copied."""
+        self.without_cpu()
+        with open(self.stream + ".bak", "wb") as f:
+            f.write(b"".join(self.packets()[:2]))
+        self.check_twice(2)
+
+    def test_two_streams_without_cpu(self):
+        """They have the same packets but for a byte."""
+        self.without_cpu()
+        packets = self.packets()
+        with open(self.stream + ".bak", "wb") as f:
+            f.write(b"".join(packets[:-1]) + packets[-1][:-1] + bytes([packets[-1][-1] ^ 1]))
+        run = self.ok("events", self.trace)
+        self.assertEqual(len(run.text.splitlines()), 2 * len(self.whole.text.splitlines()))
+
     def test_packet_twice_in_a_file(self):
         packets = self.packets()
         self.write(packets[:2] + packets[1:])

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "ctf/trace.h"
 
-/* ---- order and copies ---- */
+/* ---- order ---- */
 
 int ctf_packet_by_time(const void *a, const void *b)
 {
@@ -16,48 +16,6 @@ int ctf_packet_by_time(const void *a, const void *b)
     order = order ? order : order_of(p->seq, q->seq);
     order = order ? order : order_of(p->file, q->file);
     return order ? order : order_of(p->offset, q->offset);
-}
-
-static bool same_bytes(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q)
-{
-    struct file_map windows[2] = {0};
-    if (t->fed) /* the bytes of packets already read are freed */
-        return p->digest == q->digest;
-    const uint8_t *a = ctf_packet_data(t, p, &windows[0], &t->why), *b = ctf_packet_data(t, q, &windows[1], &t->why);
-    bool same = a && b && !memcmp(a, b, (p->content_bits + 7) / 8);
-    file_map_close(&windows[0]);
-    file_map_close(&windows[1]);
-    return same;
-}
-
-/* Returns whether two packets are the same. Packets of one directory without a number and with begin = end are not
- * compared by their bytes: a tracer may write several equal ones. */
-static bool is_same(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q, bool one_piece)
-{
-    bool mended = (p->flags | q->flags) & CTF_PACKET_MENDED;
-    if (p->begin != q->begin || (!mended && p->end != q->end) || p->content_bits != q->content_bits ||
-        p->seq != q->seq || p->discarded != q->discarded)
-        return false;
-    if (one_piece && !(p->flags & CTF_PACKET_HAS_SEQ) && p->begin == p->end)
-        return false;
-    return same_bytes(t, p, q);
-}
-
-enum { COPIES_LOOKED_AT = 8 }; /* limit for packets with equal begin: damaged files may have any number */
-
-bool ctf_packet_is_copy(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *v, size_t n)
-{
-    for (size_t i = n, looked_at = 0; i > 0 && v[i - 1].begin >= p->begin && looked_at < COPIES_LOOKED_AT; i--) {
-        bool one_piece = t->files.v[p->file].piece == t->files.v[v[i - 1].file].piece;
-        looked_at += v[i - 1].begin == p->begin;
-        if (!is_same(t, p, &v[i - 1], one_piece))
-            continue;
-        if (one_piece) /* other copies are normal: rotations and snapshots may overlap */
-            ctf_remark_add(
-                &t->problems, "%s: a packet is in its directory twice; the copy is skipped", t->files.v[p->file].path);
-        return true;
-    }
-    return false;
 }
 
 /* Drops copies, which begin at the same time: sorted, they are neighbours. */
@@ -410,6 +368,7 @@ int ctf_stream_order(const void *a, const void *b)
 int ctf_packets_finish(struct ctf_trace *t, struct err *e)
 {
     t->quirks = ctf_quirks_of(t);
+    ctf_streams_drop_copies(t);
     for (size_t i = 0; i < t->streams.n; i++)
         finish_stream(t, &t->streams.v[i]);
     if (t->streams.n > 1)

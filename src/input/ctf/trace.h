@@ -226,6 +226,7 @@ static inline bool ctf_packet_waits(struct ctf_quirks q, const struct ctf_packet
 }
 /* Returns whether the packet is a copy of one of the n, sorted by begin. Reports a copy in the same directory. */
 bool ctf_packet_is_copy(struct ctf_trace *, const struct ctf_packet *, const struct ctf_packet *, size_t n);
+void ctf_streams_drop_copies(struct ctf_trace *); /* copied files, before packets are sorted */
 void ctf_packet_mend_begin(struct ctf_trace *, const struct ctf_stream *, struct ctf_packet *,
     struct ctf_packet *before);
 void ctf_packet_mend_end(struct ctf_trace *, const struct ctf_stream *, struct ctf_packet *,
