@@ -143,7 +143,7 @@ class Once(Shared):
         self.same(self.cluster, [recording], THREAD, store=scratch())
         run = weft("index", "--cluster", self.broker.url, "--share", self.top, "--forget", recording)
         self.assertEqual(run.code, 0, run)
-        self.assertIn("3 traces are shared out no more", run.message)
+        self.assertIn("3 traces are closed on the nodes", run.message)
         self.shared_out(0)
         self.assertEqual(self.entries(), {})
 
@@ -340,7 +340,7 @@ class Work(Shared):
         process.send_signal(signal.SIGINT)
         code, _, err = self.end(process)
         self.assertEqual(code, 1, err)
-        self.assertRegex(err, "stopped: 0 of 21 traces are indexed, what nobody had begun is withdrawn")
+        self.assertRegex(err, "stopped: 0 of 21 traces are indexed; the waiting ones are withdrawn")
         self.assertEqual(self.entries(), {})
         self.cluster.nodes["a"].thaw()
         wait_for("nothing waits", lambda: not self.broker.ask(f"$JS.API.STREAM.INFO.{QUEUE}")["state"]["messages"])

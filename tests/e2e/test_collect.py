@@ -748,7 +748,7 @@ class Closed(Case):
         for args, told in ((["there"], "takes no arguments"), (["--keep", "soon"], "--keep soon"),
                            (["--keep-size", "big"], "--keep-size big"),
                            ([x for door in DOORS for x in ("--" + door, "none")],
-                            "nothing to do"), (["--otlp-http", "here"], "ADDRESS:PORT")):
+                            "at least one to listen on"), (["--otlp-http", "here"], "ADDRESS:PORT")):
             run = subprocess.run([BIN, "collect", "--store", scratch(), *args], capture_output=True, text=True,
                                  timeout=60 * SLOWDOWN, check=False)
             self.assertEqual((run.returncode, run.stdout), (2, ""), run)

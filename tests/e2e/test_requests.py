@@ -188,7 +188,7 @@ class Logged(Requests):
                            (["--requests", "slowest=1%,fastest=1%"], "not both"), (["--requests", "web"], "is none of"),
                            (["--requests", "all", "--thread", "1"], "leave --thread out"),
                            (["--requests", "all", "--polling", "assume"], "sums up many paths"),
-                           (["--requests", "group=1,group=2"], "'group=2' is said already"),
+                           (["--requests", "group=1,group=2"], "'group=2' is given twice"),
                            (["--requests", "all", "--compare", "client:1,0,1"], "is none of all, group=N"),
                            (["--requests", "all", "--segments"], "sums up many paths")):
             run = weft("critpath", *words, self.trace, "--store", self.store)

@@ -211,7 +211,7 @@ class Follow(ServerCase):
             x = self.state(server, uuid)
             self.assertIn("session", x["problem"])
             self.assertEqual((x["nbEvents"], x["version"]), (self.session.events, 1))
-            wait_for("the note", lambda: "has changed, but cannot be opened" in server.errors())
+            wait_for("the note", lambda: "has changed but cannot be opened" in server.errors())
             os.rename(away, self.session.top)
             wait_for("its return", lambda: self.state(server, uuid)["version"] == 2)
             self.session.move_in()

@@ -42,7 +42,7 @@ static int relate_clocks(const struct cli_clocks *clocks, int64_t timeout_ns, st
     int64_t patience = timeout_ns / 2 < CLOCKS_NS ? timeout_ns / 2 : CLOCKS_NS;
     int rc = cluster_sync(a->cluster, apart ? NULL : &clocks->options, time_monotonic_ns() + patience, &stale, e);
     if (!rc && stale)
-        cli_note("traces have grown since the clocks were found: they are related by what was known then");
+        cli_note("traces have grown since the clocks were computed: times use the older clocks");
     return rc;
 }
 

@@ -53,7 +53,7 @@ static int read_set(const char *text, struct arena *a, struct set *out, struct e
         if (!strcmp(word, "all"))
             continue;
         else if (is_said(out, word))
-            rc = err_set(e, ERR_ARG, "requests %s: '%s' is said already", text, word);
+            rc = err_set(e, ERR_ARG, "requests %s: '%s' is given twice", text, word);
         else if (!strncmp(word, "group=", 6))
             rc = read_group(text, word + 6, &out->group, e);
         else if (!strncmp(word, "slowest=", 8))

@@ -19,7 +19,8 @@ static int open_cached(struct cli_far *far, struct cluster **out, struct err *e)
 {
     struct cluster_cache *cache = atomic_load(&far->cache);
     *out = NULL;
-    return cache ? cluster_open_cached(cache, out, e) : err_set(e, ERR_NOTFOUND, "the cluster cannot be asked yet");
+    return cache ? cluster_open_cached(cache, out, e)
+                 : err_set(e, ERR_NOTFOUND, "not connected to the cluster yet; retry");
 }
 
 /* Open path, and the data that it uses. */
@@ -56,7 +57,7 @@ static int relate(struct cluster *c, const struct views_far_question *q, struct 
     size_t reference = host_with(c, q->reference);
     bool stale;
     if (reference == SIZE_MAX || host_with(c, q->host) == SIZE_MAX)
-        return err_set(e, ERR_NOTFOUND, "the cluster does not know this machine yet: its card is being written");
+        return err_set(e, ERR_NOTFOUND, "this node's registry entry is not published yet; retry");
     cluster_hosts(c, &hosts);
     o.reference = hosts[reference].clock_name;
     return cluster_sync(c, &o, time_monotonic_ns() + CLOCKS_NS, &stale, e);
@@ -96,7 +97,7 @@ static int ask(struct handle *h, const struct views_far_question *q, const atomi
     int rc = relate(h->cluster, q, e);
     size_t host = rc ? SIZE_MAX : host_with(h->cluster, q->host);
     if (!rc && host == SIZE_MAX)
-        rc = err_set(e, ERR_NOTFOUND, "the cluster does not know this machine any more");
+        rc = err_set(e, ERR_NOTFOUND, "this node has no registry entry any more");
     if (!rc)
         list_hosts(h);
     return rc ? rc : cluster_path_find(h->cluster, (int32_t)host, q->row, &o, &h->path, e);
@@ -213,7 +214,7 @@ static int find_requests(void *arg, uint64_t reference, const struct views_far_r
             .most_steps = MOST_STEPS,
             .path = {.begin = r[i].begin, .end = r[i].end, .reached = PATH_REACHED_BY_MESSAGE, .request = true}};
         if (host == SIZE_MAX)
-            rc = err_set(e, ERR_NOTFOUND, "the cluster does not know this machine yet: its card is being written");
+            rc = err_set(e, ERR_NOTFOUND, "this node's registry entry is not published yet; retry");
     }
     if (!rc)
         rc = cluster_paths_find(h->cluster, starts, n, &o, &h->path, e);

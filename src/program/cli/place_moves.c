@@ -100,7 +100,7 @@ size_t place_apply(struct cli_asked *a, struct place_lines *lines, int64_t patie
         l->done = !place_move(a->cluster, (size_t)l->is.host, l->to, &o, &l->aside, &l->failed);
         failed += !l->done;
         if (!l->done)
-            cli_note("%s was not moved: %s; nothing is lost, and the same command goes on", host, l->failed.text);
+            cli_note("moving %s failed: %s; repeat the command to continue, nothing is lost", host, l->failed.text);
     }
     return failed;
 }

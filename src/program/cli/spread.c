@@ -194,8 +194,8 @@ static int spread_over(struct spreading *s, struct bus *bus, const struct names 
     int rc = share_index(bus, &o, (const char *const *)work->v, work->n, e);
     progress_free(s->progress);
     if (rc == ERR_CANCELLED)
-        err_set(e, rc, "stopped: %zu of %zu traces are indexed, what nobody had begun is withdrawn",
-            s->ended - s->failed, s->n);
+        err_set(e, rc, "stopped: %zu of %zu traces are indexed; the waiting ones are withdrawn", s->ended - s->failed,
+            s->n);
     else if (rc)
         err_wrap(e, "%zu of %zu traces are indexed", s->ended - s->failed, s->n);
     return rc;
@@ -242,7 +242,7 @@ static int forget_places(struct cli_spread *o, struct bus *bus, const char *root
     int rc = share_remove(bus, o->cluster.name, (const char *const *)bases->v, bases->n, &forgotten, &e);
     if (rc)
         return cli_fail(&e);
-    cli_note("%zu traces are shared out no more; their stores stay", forgotten);
+    cli_note("%zu traces are closed on the nodes; their stores stay", forgotten);
     return CLI_OK;
 }
 
@@ -254,7 +254,7 @@ int cli_spread_index(struct cli_spread *o, char **paths, size_t n)
     char *root = o->share ? file_real_path(o->share) : NULL;
     int rc = 0;
     if (!o->share)
-        rc = err_set(&e, ERR_ARG, "which directory do the nodes see, too? Give --share DIR, as it is called here");
+        rc = err_set(&e, ERR_ARG, "--share is missing: give the shared directory's path on this machine");
     else if (!root)
         rc = err_sys(&e, "--share %s", o->share);
     else

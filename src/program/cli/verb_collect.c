@@ -88,14 +88,15 @@ static int run(int argc, char **argv)
     struct cli_list origins = {0}, hosts = {0};
     const struct cli_option options[] = {
         {"otlp-http", 0, CLI_STRING, "ADDRESS:PORT",
-            "where OTLP over HTTP comes (default: 127.0.0.1:4318; port 0: any free one; none: not at all)", &otlp_http},
+            "receive OTLP over HTTP here (default: 127.0.0.1:4318; port 0: any free one; none: not at all)",
+            &otlp_http},
         {"otlp-grpc", 0, CLI_STRING, "ADDRESS:PORT", "where OTLP over gRPC comes (default: 127.0.0.1:4317; none)",
             &otlp_grpc},
         {"jaeger", 0, CLI_STRING, "ADDRESS:PORT",
             "where Jaeger's Thrift over HTTP comes (default: 127.0.0.1:14268; none)", &jaeger},
         {"zipkin", 0, CLI_STRING, "ADDRESS:PORT", "where Zipkin's JSON comes (default: 127.0.0.1:9411; none)", &zipkin},
         {"query", 0, CLI_STRING, "ADDRESS:PORT",
-            "where questions are answered as Jaeger does (default: 127.0.0.1:16686; none)", &query},
+            "serve Jaeger's query interfaces here (default: 127.0.0.1:16686; none)", &query},
         {"store", 0, CLI_STRING, "DIR|URL",
             "where spans are kept: a directory (default: weft/collect in the user's directory of state), or a "
             "PostgreSQL database (postgresql://USER@HOST/DATABASE)",
@@ -104,21 +105,21 @@ static int run(int argc, char **argv)
             "with a database: where acknowledged spans wait for it (default: weft/collect-log in the user's directory "
             "of state)",
             &log},
-        {"forward", 0, CLI_STRING, "URL", "what comes goes on to this collector's OTLP over HTTP (http://HOST:4318)",
-            &forward},
-        {"forward-token-file", 0, CLI_STRING, "FILE", "the token in FILE is shown to it (Authorization: Bearer)",
+        {"forward", 0, CLI_STRING, "URL",
+            "forward all received spans to this collector by OTLP over HTTP (http://HOST:4318)", &forward},
+        {"forward-token-file", 0, CLI_STRING, "FILE", "send it the token in FILE (Authorization: Bearer)",
             &forward_token_file},
         {"forward-ca", 0, CLI_STRING, "FILE", "who signed its certificate (PEM; default: whom the system trusts)",
             &forward_ca},
         {"forward-spool", 0, CLI_STRING, "SIZE",
-            "the oldest spans that wait for it go while they take more than SIZE (default: 1G)", &forward_spool},
-        {"keep", 0, CLI_STRING, "TIME", "spans that came so long ago go (30d, 12h, 90m; none; default: 30d)", &keep},
+            "drop the oldest spans that wait for it when all take more than SIZE (default: 1G)", &forward_spool},
+        {"keep", 0, CLI_STRING, "TIME",
+            "delete spans received longer ago than this (30d, 12h, 90m; none; default: 30d)", &keep},
         {"keep-size", 0, CLI_STRING, "SIZE",
-            "the oldest spans go while they take more than SIZE (512M, 20G; none; default: none)", &keep_size},
+            "delete the oldest spans when all take more than SIZE (512M, 20G; none; default: none)", &keep_size},
         {"tls-cert", 0, CLI_STRING, "FILE", "certificate (PEM): https", &cert},
         {"tls-key", 0, CLI_STRING, "FILE", "its key (PEM)", &key},
-        {"token-file", 0, CLI_STRING, "FILE", "who sends or asks must show the token in FILE (Authorization: Bearer)",
-            &token_file},
+        {"token-file", 0, CLI_STRING, "FILE", "require the token in FILE (Authorization: Bearer)", &token_file},
         {"cors", 0, CLI_LIST, "ORIGIN", "pages of ORIGIN (https://host) may send and ask; may be given several times",
             &origins},
         CLI_HOSTS(&hosts),
@@ -147,13 +148,13 @@ static int run(int argc, char **argv)
     if (n)
         err_set(&e, ERR_ARG, "%s: collect takes no arguments; see weft collect --help", argv[1]);
     else if (!o.store)
-        err_set(&e, ERR_ARG, "no HOME to keep spans in: give --store DIR");
+        err_set(&e, ERR_ARG, "HOME is not set: give --store DIR");
     else if (url && !o.directory)
         err_set(&e, ERR_ARG, "no HOME to keep the log of spans in: give --log DIR");
     else if (log && !url)
         err_set(&e, ERR_ARG, "--log %s: a store in a directory keeps its log beside it; --log is for a database", log);
     else if (!o.otlp_http && !o.otlp_grpc && !o.jaeger && !o.zipkin && !o.query)
-        err_set(&e, ERR_ARG, "nothing is open, neither to take spans in nor to ask: there is nothing to do");
+        err_set(&e, ERR_ARG, "all addresses are \"none\": give at least one to listen on");
     else if (!parse_age(keep, &o.keep_ns, &e) && strcmp(keep_size, none) != 0)
         cli_parse_size("--keep-size", keep_size, &o.keep_bytes, &e);
     if (!e.code)
@@ -188,5 +189,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct cli_verb verb_collect = {"collect", "", "span collector: takes spans in and answers as Jaeger does",
-    "weft collect --store /var/lib/weft/spans", run};
+const struct cli_verb verb_collect = {
+    "collect", "", "span collector with Jaeger's query interfaces", "weft collect --store /var/lib/weft/spans", run};

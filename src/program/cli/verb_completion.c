@@ -195,7 +195,7 @@ static int run(int argc, char **argv)
         return code;
     bool bash = n == 1 && !strcmp(argv[1], "bash"), zsh = n == 1 && !strcmp(argv[1], "zsh");
     if (!bash && !zsh) {
-        err_set(&e, ERR_ARG, "completion: for which shell? Give bash or zsh");
+        err_set(&e, ERR_ARG, "completion: give a shell, bash or zsh");
         return cli_fail(&e);
     }
     struct text out = TEXT_TO(STDOUT_FILENO);
@@ -203,5 +203,5 @@ static int run(int argc, char **argv)
     return cli_finish(&out, CLI_OK);
 }
 
-const struct cli_verb verb_completion = {"completion", "bash|zsh", "lets a shell complete verbs and options",
+const struct cli_verb verb_completion = {"completion", "bash|zsh", "print a completion script for bash or zsh",
     "weft completion bash > ~/.local/share/bash-completion/completions/weft", run};

@@ -169,7 +169,7 @@ static int run(int argc, char **argv)
     int n, format;
     struct err e = {0};
     const struct cli_option options[] = {
-        {"all", 'a', CLI_FLAG, NULL, "also what does not count, because another place says otherwise", &every},
+        {"all", 'a', CLI_FLAG, NULL, "also list settings that are overridden elsewhere", &every},
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name}, {0}};
     int code = cli_parse(&verb_config, options, argc, argv, &n);
     if (code >= 0)
@@ -185,4 +185,4 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_verb verb_config = {
-    "config", "[VERB]", "which options are set in files and in the environment, and where", "weft config serve", run};
+    "config", "[VERB]", "list options set in files and in the environment", "weft config serve", run};

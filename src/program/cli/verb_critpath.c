@@ -94,7 +94,7 @@ static int check_question(struct critpath_question *q, int n, struct err *e)
     if (!rc && q->requests)
         return critpath_check_requests(q, e);
     if (!rc && !q->thread)
-        rc = err_set(e, ERR_ARG, "whose path? Give --thread [HOST:]TID or a name; `weft threads` lists them");
+        rc = err_set(e, ERR_ARG, "--thread is missing: give [HOST:]TID or a name (`weft threads` lists them)");
     return rc;
 }
 
@@ -265,7 +265,7 @@ static int run(int argc, char **argv)
 {
     struct critpath_question q = {0};
     const struct cli_option options[] = {
-        {"thread", 't', CLI_STRING, "[HOST:]TID|COMM", "whose path", &q.thread},
+        {"thread", 't', CLI_STRING, "[HOST:]TID|COMM", "thread whose path is shown", &q.thread},
         {"begin", 'b', CLI_STRING, "TIME",
             "from here on the reference clock (ns, +1.5s, ISO 8601; default: the thread's first instant)", &q.begin},
         {"end", 'e', CLI_STRING, "TIME", "to here (default: the thread's last instant)", &q.end},
@@ -276,7 +276,7 @@ static int run(int argc, char **argv)
             "(asks all of them, for comparison)",
             &q.method},
         {"refine", 0, CLI_FLAG, NULL, "show what is known after each round of questions, too", &q.refine},
-        {"snips", 0, CLI_FLAG, NULL, "with --cluster: ask snips of traces, also where the trace can be asked",
+        {"snips", 0, CLI_FLAG, NULL, "with --cluster: query excerpts of traces even where the whole trace is available",
             &q.snips},
         {"requests", 0, CLI_STRING, "SET",
             "totals of the paths of many requests: all, group=N (of `weft requests`), slowest=P%, fastest=P%, "
@@ -287,12 +287,11 @@ static int run(int argc, char **argv)
         {"segments", 0, CLI_FLAG, NULL, "list the segments, too", &q.segments},
         {"svg", 0, CLI_STRING, "FILE", "draw the path", &q.svg},
         {"compare", 0, CLI_STRING, "[HOST:]TID,BEGIN,END|SET",
-            "what differs in the path of that thread over that interval (b) from this one (a); of that set of requests "
-            "from that of --requests",
+            "compare this path (a) with that of another thread and interval (b), or --requests with "
+            "another set of requests",
             &q.compare},
         {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR", &q.store},
-        {"polling", 0, CLI_STRING, "assume",
-            "take a thread that spun until a message came, and soon sent again, to have waited for it", &q.polling},
+        {"polling", 0, CLI_STRING, "assume", "treat a thread that polls for a message as waiting for it", &q.polling},
         {"request", 0, CLI_FLAG, NULL,
             "the interval is that of a request: leave out what the thread did for others meanwhile", &q.request},
         {"no-early-return", 0, CLI_FLAG, NULL, "the plain bounded walk, for comparison with other tools",

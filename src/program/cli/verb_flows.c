@@ -71,11 +71,11 @@ static void note_clocks(const struct flows_rows *rows, const struct flows_host *
 static void note_carried(const struct flow_carried *c)
 {
     if (c->carrying)
-        cli_note("%llu packets of tunnels carried others and are not counted; what %llu of them carried is untraced",
+        cli_note("%llu packets of tunnels are not counted; what %llu of them carried was not recorded",
             (unsigned long long)c->carrying, (unsigned long long)c->opaque);
     if (c->renamed)
-        cli_note("%llu datagrams went on under translated addresses: behind those, who sent them is untraced",
-            (unsigned long long)c->renamed);
+        cli_note(
+            "%llu datagrams had their addresses translated: their senders are unknown", (unsigned long long)c->renamed);
 }
 
 void flows_show(const struct flows_choice *q, struct flows_found *f, struct text *out)
@@ -172,8 +172,8 @@ static int run(int argc, char **argv)
     struct cli_cluster cluster = {0};
     const char *store = NULL, *format_name = NULL;
     const struct cli_option options[] = {
-        {"connections", 0, CLI_FLAG, NULL, "a line for each way of each connection", &q.by_flow},
-        {"host", 0, CLI_STRING, "HOST", "what this host sent or got only", &q.host},
+        {"connections", 0, CLI_FLAG, NULL, "one line per direction of each connection", &q.by_flow},
+        {"host", 0, CLI_STRING, "HOST", "only what this host sent or received", &q.host},
         {"begin", 'b', CLI_STRING, "TIME", "packets from here (ns, +1.5s, ISO 8601; reference clock)", &q.begin_text},
         {"end", 'e', CLI_STRING, "TIME", "packets to here", &q.end_text},
         {"sort", 's', CLI_STRING, "WHAT",
@@ -200,5 +200,6 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct cli_verb verb_flows = {"flows", "[TRACE…]", "who talks to whom: bytes, retransmissions, delays",
-    "weft flows --sort delay examples/three-tier", run};
+const struct cli_verb verb_flows = {"flows", "[TRACE…]",
+    "network traffic between hosts: bytes, retransmissions, delays", "weft flows --sort delay examples/three-tier",
+    run};

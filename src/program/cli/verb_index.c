@@ -140,20 +140,19 @@ static int run(int argc, char **argv)
     const struct cli_option options[] = {
         {"store", 0, CLI_STRING, "DIR",
             "keep the stores below DIR (default: .weft in each trace, else the user's cache)", &store},
-        {"force", 'f', CLI_FLAG, NULL, "build again what is already there", &force},
+        {"force", 'f', CLI_FLAG, NULL, "rebuild everything", &force},
         {"threads", 'j', CLI_INT, "N", "hosts indexed at once (default: number of CPUs)", &threads, .least = 1,
             .most = 1024},
         {"memory", 0, CLI_STRING, "SIZE",
             "how much memory building may take, of all traces together, as 512M or 2G (default: a quarter)", &memory},
         {"keep", 0, CLI_STRING, "AGE",
-            "forget what happened longer ago than this before the recording's end, as 7d, 12h or 30m", &keep},
+            "delete chunks that end more than this before the recording's end, as 7d, 12h or 30m", &keep},
         CLI_CLUSTER(&spread.cluster),
         {"share", 0, CLI_STRING, "DIR",
-            "with --cluster: the directory that its nodes see too, as it is called here; they index the TRACEs below "
-            "it, or all of it, and have them open from then on",
+            "with --cluster: a shared directory, by its path on this machine; the nodes index the TRACEs "
+            "below it, or all of it, and keep them open",
             &spread.share},
-        {"forget", 0, CLI_FLAG, NULL, "with --cluster: the nodes have these TRACEs open no more; stores stay",
-            &spread.forget},
+        {"forget", 0, CLI_FLAG, NULL, "with --cluster: make the nodes close these TRACEs; stores stay", &spread.forget},
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
         {0},
     };

@@ -245,13 +245,13 @@ static int check(struct place_choice *c, const struct cli_cluster *cluster, cons
     if (!rc)
         rc = place_auto_check(a, e);
     if (!rc && a->is && (c->apply || c->moves.n || c->table || format_name))
-        rc = err_set(e, ERR_ARG, "--auto decides by itself, and says so in lines: without --apply, --move and tables");
+        rc = err_set(e, ERR_ARG, "--auto cannot be combined with --apply, --move or tables");
     if (!rc && place_is_excerpt(c) && !c->moves.n)
-        rc = err_set(e, ERR_ARG, "--begin and --end say what of a trace is to be moved: give --move HOST=NODE, too");
+        rc = err_set(e, ERR_ARG, "--begin and --end need --move HOST=NODE");
     if (!rc)
         rc = cli_clocks_parse(&c->clocks, e);
     if (!rc && !cluster->url)
-        rc = err_set(e, ERR_ARG, "it is about the nodes of a cluster: give --cluster URL");
+        rc = err_set(e, ERR_ARG, "--cluster URL is missing");
     if (c->gain < 0)
         c->gain = a->is ? AUTO_GAIN_PERCENT : GAIN_PERCENT;
     return rc;
@@ -267,11 +267,11 @@ static int run(int argc, char **argv)
         {"move", 0, CLI_LIST, "HOST=NODE", "move the trace of HOST to NODE; may be given several times", &c.moves},
         {"begin", 'b', CLI_STRING, "TIME", "with --move: only what was recorded from then on, as a snip", &c.begin},
         {"end", 'e', CLI_STRING, "TIME", "with --move: only what was recorded up to then", &c.end},
-        {"balance", 0, CLI_INT, "PERCENT", "no node is to have so much more than the mean of bytes (default: 25)",
+        {"balance", 0, CLI_INT, "PERCENT", "limit of a node's bytes above the mean, in percent (default: 25)",
             &c.balance, 0, 10000},
         {"gain", 0, CLI_INT, "PERCENT",
-            "a move saves so much of all packets, or of the bytes of a node, at least (default: 1; with --auto 5)",
-            &c.gain, 0, 100},
+            "least gain of a move: percent of all packets, or of a node's bytes (default: 1; with --auto 5)", &c.gain,
+            0, 100},
         PLACE_AUTO(&c.by_itself),
         {"table", 0, CLI_STRING, "TABLE", "nodes, hosts, talk or moves alone (default: all; of CSV: moves)", &c.table},
         CLI_CLUSTER_ASKED(&cluster),
@@ -294,5 +294,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct cli_verb verb_place = {"place", "", "where the traces of a cluster are best kept, and moving them",
+const struct cli_verb verb_place = {"place", "", "advise where to keep a cluster's traces, and move them",
     "weft place --cluster nats://broker:4222", run};

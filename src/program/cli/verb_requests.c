@@ -132,7 +132,7 @@ static int run(int argc, char **argv)
     const char *store = NULL, *format_name = NULL;
     const struct cli_option options[] = {
         {"host", 0, CLI_STRING, "HOST", "what this host served only", &q.is.host},
-        {"slower", 0, CLI_STRING, "TIME", "list only what took so long or longer (50ms); groups are of all",
+        {"slower", 0, CLI_STRING, "TIME", "list only requests of at least this duration (50ms); groups use all",
             &q.slower_text},
         {"limit", 'n', CLI_INT, "N", "list at most N requests (default: 20 in a table, else 1000)", &q.limit},
         {"begin", 'b', CLI_STRING, "TIME", "requests from here (ns, +1.5s, ISO 8601; reference clock)", &q.begin_text},

@@ -32,7 +32,7 @@ static void note_left_out(const char *why)
 
 static void note_not_opened(const char *experiment, const char *why)
 {
-    cli_note("%s has changed, but cannot be opened: %s; it is served as it was", experiment, why);
+    cli_note("%s has changed but cannot be opened: %s; the version before is served", experiment, why);
 }
 
 static void note_of_node(void *arg, const char *what)
@@ -238,7 +238,7 @@ static int stand_in(const char *url, char **real, struct err *e)
     char *shown = span_store_shown(url), *directory = cli_state_directory("spans");
     if (!directory) {
         free(shown);
-        return err_set(e, ERR_ARG, "--spans: no HOME for a file that stands for the database");
+        return err_set(e, ERR_ARG, "--spans: HOME is not set, where the reference to the database is stored");
     }
     for (char *c = shown; (c = strchr(c, '/')); c++)
         *c = '_';
@@ -288,12 +288,10 @@ static int run(int argc, char **argv)
             &spans},
         {"name", 0, CLI_STRING, "NAME", "name of the experiment of the TRACEs given", &name},
         CLI_CLOCKS(&clocks),
-        {"frozen", 0, CLI_FLAG, NULL,
-            "show traces as they were when they were opened (default: what appears in their directories is shown)",
-            &frozen},
+        {"frozen", 0, CLI_FLAG, NULL, "do not watch traces for new data (default: new data are shown)", &frozen},
         {"max-upload", 0, CLI_STRING, "SIZE", "largest upload taken, with --state (default: 1G; 0: none)", &upload},
         {"max-open", 0, CLI_INT, "N",
-            "so many experiments are open at once; the one not used for longest closes (default: 32)", &max_open,
+            "number of open experiments; beyond it the least recently used one is closed (default: 32)", &max_open,
             .least = 1, .most = 1000},
         {"tls-cert", 0, CLI_STRING, "FILE", "certificate (PEM): serve https", &cert},
         {"tls-key", 0, CLI_STRING, "FILE", "its key (PEM)", &key},
@@ -303,11 +301,11 @@ static int run(int argc, char **argv)
         {"node", 0, CLI_STRING, "NAME", "answer for these traces in the cluster under this name", &member.node},
         {"public-url", 0, CLI_STRING, "URL",
             "with --node: where coordinators reach this server (default: where it listens)", &member.public_url},
-        {"receive", 0, CLI_STRING, "DIR", "traces of other nodes may be moved here, below DIR (weft place)",
+        {"receive", 0, CLI_STRING, "DIR", "accept traces moved from other nodes, below DIR (weft place)",
             &member.receive},
         {"receive-limit", 0, CLI_STRING, "SIZE",
             "as much as DIR may hold, stores included (512M, 20G; default: what the disk has)", &member.receive_limit},
-        {"give", 0, CLI_FLAG, NULL, "other nodes may copy the traces given here (weft place)", &member.give},
+        {"give", 0, CLI_FLAG, NULL, "let other nodes copy these traces (weft place)", &member.give},
         {"share", 0, CLI_STRING, "DIR",
             "with --node: index traces below DIR, which other nodes see too, when `weft index --cluster` asks for it, "
             "and answer for a share of them",

@@ -262,24 +262,22 @@ static int run(int argc, char **argv)
     struct spans_question q = {.c = {.limit = -1, .main = "main"}, .begin_ns = INT64_MIN, .end_ns = INT64_MAX};
     const struct cli_option options[] = {
         {"store", 0, CLI_STRING, "DIR|URL",
-            "the store that weft collect keeps: a directory or postgresql://… (default: where it does so unless told)",
-            &q.store},
+            "the store of weft collect: a directory or postgresql://… (default: its default store)", &q.store},
         {"trace", 't', CLI_STRING, "ID", "this trace only; critpath then shows it piece by piece", &q.c.trace},
         {"service", 's', CLI_STRING, "NAME", "spans of this service only", &q.service},
         {"begin", 'b', CLI_STRING, "TIME", "spans that begin from here on (ns, ISO 8601)", &q.begin_text},
         {"end", 'e', CLI_STRING, "TIME", "spans that begin before this", &q.end_text},
         {"by", 0, CLI_STRING, "KEY,…",
-            "apart by attributes: entry, client, site, host or any other; compare: KEY=A,B, its two sides",
+            "group by attributes: entry, client, site, host or any other; compare: KEY=A,B, its two sides",
             &q.c.by_text},
         {"split", 0, CLI_STRING, "TIME", "compare: what began before this, and what began since", &q.c.split},
         {"main", 0, CLI_STRING, "STAGE", "the stage that the jobs are for; the rest is waste (default: main)",
             &q.c.main},
         {"kernel", 'k', CLI_LIST, "TRACE",
-            "critpath: traces of the machines, which say why stages took so long; may be given several times",
-            &q.traces},
+            "critpath: kernel traces of the machines, to explain stages; may be given several times", &q.traces},
         {"trace-store", 0, CLI_STRING, "DIR", "keep the stores of these traces below DIR", &q.trace_store},
         {"group", 0, CLI_STRING, "KEY", "the attribute whose value tells one job from another", &q.group},
-        {"as-recorded", 0, CLI_FLAG, NULL, "begins that were cut to the second are left as they are", &q.as_recorded},
+        {"as-recorded", 0, CLI_FLAG, NULL, "do not repair begins cut to the second", &q.as_recorded},
         {"limit", 'n', CLI_INT, "N", "at most N lines", &q.c.limit},
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &q.format_text},
         {0},
@@ -297,4 +295,4 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_verb verb_spans = {"spans", "table|stats|outliers|compare|clusters|critpath [FILE…]",
-    "what the spans of many jobs or requests tell together", "weft spans stats --by site spans.jsonl", run};
+    "analyse spans of many jobs or requests", "weft spans stats --by site spans.jsonl", run};

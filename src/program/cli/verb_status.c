@@ -109,7 +109,7 @@ static int run(int argc, char **argv)
     const char *format_name = NULL;
     const struct cli_option options[] = {
         CLI_CLUSTER(&cluster),
-        {"timeout", 0, CLI_STRING, "TIME", "how long nodes may take to answer (default: 3s)", &cluster.timeout},
+        {"timeout", 0, CLI_STRING, "TIME", "timeout of the nodes' answers (default: 3s)", &cluster.timeout},
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
         {0},
     };
@@ -121,9 +121,9 @@ static int run(int argc, char **argv)
     if (cli_format_parse(format_name, &format, &e))
         return cli_fail(&e);
     if (n)
-        err_set(&e, ERR_ARG, "%s: it is about the nodes of a cluster, and takes no TRACE", argv[1]);
+        err_set(&e, ERR_ARG, "%s: takes no TRACE, it queries a cluster", argv[1]);
     else if (!cluster.url)
-        err_set(&e, ERR_ARG, "it is about the nodes of a cluster: give --cluster URL");
+        err_set(&e, ERR_ARG, "--cluster URL is missing");
     return e.code ? cli_fail(&e) : show(&cluster, format);
 }
 

@@ -213,4 +213,4 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_verb verb_sync = {"sync", "[TRACE…]",
-    "puts the clocks of all hosts on one, from the packets they exchanged", "weft sync examples/three-tier", run};
+    "compute clock maps of all hosts from the packets they exchanged", "weft sync examples/three-tier", run};

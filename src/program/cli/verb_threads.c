@@ -131,7 +131,7 @@ void threads_show(const struct threads_choice *q, struct threads_rows *lines, st
     else if (!lines->total && q->partial)
         cli_note("no threads in what is there of the traces");
     else if (!lines->total && !q->begin_text && !q->end_text)
-        cli_note("no threads: record sched_switch and sched_waking to have them; network events alone tie clocks");
+        cli_note("no threads: record sched_switch and sched_waking; network events alone only synchronize clocks");
 }
 
 /* ---- traces ---- */
@@ -173,7 +173,7 @@ static int run(int argc, char **argv)
     const struct cli_option options[] = {
         {"host", 0, CLI_STRING, "HOST", "threads of this host only", &q.host},
         {"thread", 't', CLI_STRING, "TID|COMM", "threads of this number or name only", &q.choice.thread},
-        {"container", 0, CLI_STRING, "NAME|PATTERN", "threads in containers (pods) so called only",
+        {"container", 0, CLI_STRING, "NAME|PATTERN", "only threads in containers (pods) of this name",
             &q.choice.container},
         {"begin", 'b', CLI_STRING, "TIME", "count from here (ns, +1.5s, ISO 8601; each host's own clock)",
             &q.begin_text},

@@ -15,8 +15,9 @@ enum {
 
 const struct script_option script_options[] = {
     {"name", 'n', "NAME", "of the span (run: the command's name if not given), or of the event", BEGINS | SCRIPT_EVENT},
-    {"attribute", 'a', "KEY=VALUE", "said of the span or event; several may be given", BEGINS | ENDS | SCRIPT_EVENT},
-    {"service", 's', "NAME", "whose span it is, in place of OTEL_SERVICE_NAME", BEGINS},
+    {"attribute", 'a', "KEY=VALUE", "attribute of the span or event; several may be given",
+        BEGINS | ENDS | SCRIPT_EVENT},
+    {"service", 's', "NAME", "name of the service, in place of OTEL_SERVICE_NAME", BEGINS},
     {"kind", 'k', "KIND", "internal (default), server, client, producer or consumer", BEGINS},
     {"start", 0, "TIME", "when it began: since the epoch in s, ms, µs or ns; or ISO 8601", SCRIPT_START | SCRIPT_EMIT},
     {"end", 0, "TIME", "when it ended (default: now)", ENDS},
