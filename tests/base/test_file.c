@@ -195,7 +195,7 @@ static int zeros_where_it_was(void)
     return done(&s, good && says(&s, " 4096 of 32768 bytes are left"));
 }
 
-/* Wherever it is cut, and whatever was read before: what reads as something else than sevens is told. */
+/* Checks every place of a cut, and every earlier read: bytes that read as anything but sevens are reported. */
 static int told_wherever_it_is_cut(void)
 {
     bool good = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Regular expressions: what they capture, whole texts, bounds. Expected values are what Perl says. */
+/* Regular expressions: captures, whole texts, bounds. Expected values are Perl's. */
 #include "base/regex.h"
 
 #include "test.h"

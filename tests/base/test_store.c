@@ -103,7 +103,7 @@ static void without_sections(void **state)
     assert_int_equal(st.st_size, 64);
 }
 
-/* Items that come by and by are written as if they came at once, and can be looked at meanwhile. */
+/* Checks that items added in portions are stored as if added at once, and can be read meanwhile. */
 static void parts_are_one_section(void **state)
 {
     struct place *p = *state;

@@ -97,7 +97,7 @@ static void test_tls(void **state)
     assert_int_equal(system(command), 0);
     world_serve_with(arguments);
     const char *u = url_of("tls", "");
-    assert_int_equal(try_open((struct bus_options){.url = u}, &e), ERR_IO); /* signed by nobody we know */
+    assert_int_equal(try_open((struct bus_options){.url = u}, &e), ERR_IO); /* signature of an unknown authority */
     if (try_open((struct bus_options){.url = u, .tls_ca = certificate}, &e))
         fail_msg("%s", e.text);
     assert_int_equal(try_open((struct bus_options){.url = u, .tls_ca = key}, &e), ERR_ARG);

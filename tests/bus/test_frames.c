@@ -165,7 +165,7 @@ static void test_hostile_asker(void **state)
     bus_reply_free(&r);
     for (size_t n = 0; n < 1000; n += 7)
         bus_publish(a, "node.b", bytes, n, &e);
-    for (size_t n = 0; n < sizeof one_part; n++) /* questions that nobody waits for */
+    for (size_t n = 0; n < sizeof one_part; n++) /* answers without a waiting query */
         bus_publish(a, "node.b", one_part, n, &e);
     for (int i = 0; i < 5; i++) {
         assert_int_equal(bus_ask(a, "node.b", "abc", 3, in_ms(5000), &r), 0);

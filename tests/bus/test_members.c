@@ -62,7 +62,7 @@ static void test_join_and_leave(void **state)
     struct err e;
     assert_int_equal(bus_watch_members(c, "cluster.x", tell, &early, &early.watch, &e), 0);
     assert_int_equal(bus_watch_members(c, "cluster.y", tell, &other, &other.watch, &e), 0);
-    /* Periods of an hour: whatever is told in time was asked for. */
+    /* Periods of an hour: every report in time was requested. */
     struct bus_member *m = join(a, "web 1", "i1", 3600 * NS_PER_S), *n = join(b, "db", "i2", 3600 * NS_PER_S);
     eventually(has(&early, "+i1(web 1)= ") && has(&early, "+i2(db)= "));
     assert_int_equal(bus_member_say(m, "busy", 4, &e), 0);
@@ -90,7 +90,7 @@ static void test_join_and_leave(void **state)
     bus_close(c);
 }
 
-/* A beat as of a node that is never heard of again. */
+/* Sends one beat of a node that then falls silent. */
 static void beat_once(struct bus *b, const char *instance, const char *said)
 {
     const struct beat is = {"gone", instance, 4, strlen(instance), (const uint8_t *)said, strlen(said)};

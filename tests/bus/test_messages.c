@@ -178,8 +178,8 @@ static void test_too_big(void **state)
     assert_int_equal(bus_open(&(struct bus_options){.url = world_url, .max_message_bytes = 1 << 20}, &b, &e), 0);
     a = world_open();
     struct bus_service *s = serve(b, "node.b", reverse, NULL);
-    assert_int_equal(bus_ask(b, "node.b", data, BIG, in_ms(5000), &r), ERR_LIMIT); /* says the asker's own bus */
-    assert_int_equal(bus_ask(a, "node.b", data, BIG, in_ms(5000), &r), ERR_LIMIT); /* says the other */
+    assert_int_equal(bus_ask(b, "node.b", data, BIG, in_ms(5000), &r), ERR_LIMIT); /* refused by the sender's own bus */
+    assert_int_equal(bus_ask(a, "node.b", data, BIG, in_ms(5000), &r), ERR_LIMIT); /* refused by the receiver */
     assert_non_null(strstr(r.text, "1048576"));
     bus_stop(s);
     s = serve(a, "node.a", reverse, NULL);
@@ -245,7 +245,7 @@ static void test_time_out(void **state)
     int64_t begin = time_monotonic_ns();
     bus_call(calls, "node.b", "slow", 4, in_ms(300), 1);
     bus_call(calls, "node.q", "ab", 2, in_ms(5000), 2);
-    assert_true(bus_calls_next(calls, &r)); /* the slow one holds up nobody */
+    assert_true(bus_calls_next(calls, &r)); /* slow answer, which blocks no other */
     assert_int_equal(r.tag, 2);
     assert_int_equal(r.code, 0);
     bus_reply_free(&r);
@@ -544,7 +544,7 @@ static void test_urls(void **state)
     static const char *const wrong[] = {"", "http://x", "nats", "nats://a,http://b"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(bus_open(&(struct bus_options){.url = wrong[i]}, &b, &e), ERR_ARG);
-    /* Port 1 answers nobody. */
+    /* Port 1 does not answer. */
     const struct bus_options o = {.url = "nats://anna:s3cret@127.0.0.1:1", .timeout_ns = 200 * INT64_C(1000000)};
     int64_t begin = time_monotonic_ns();
     assert_int_equal(bus_open(&o, &b, &e), ERR_TIMEOUT);

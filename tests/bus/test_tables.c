@@ -217,7 +217,7 @@ static void test_all(void **state)
     bus_close(a);
 }
 
-/* The version is another one after each change that somebody made, and after no other. */
+/* Checks that the version changes after each change, by any client, and only then. */
 static void test_version(void **state)
 {
     world_need();
@@ -373,7 +373,7 @@ static void *put_all_the_time(void *arg)
     return NULL;
 }
 
-/* Reading all ends also where entries are put all the time, and has what nobody touches. */
+/* Checks that reading all ends also while entries are written all the time, and has all untouched ones. */
 static void test_all_of_a_restless_table(void **state)
 {
     enum { WRITERS = 8, MOST_TOLD = 400 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers that are bound to who serves a subject: others with the same rights at the broker answer first, say again
- * what was said before, and put keys of their own. */
+/* Answers bound to the server of a subject: others with the same rights at the broker answer first, repeat earlier
+ * answers, and write keys of their own. */
 #include <pthread.h>
 
 #include "world.h"
@@ -28,7 +28,7 @@ static struct bus *open_bound(bool signed_only)
 
 enum { LATE_MS = 50, LARGE = 700000 };
 
-/* Says what it was asked, after a while. */
+/* Answers with the query, after a while. */
 static void truth(void *arg, struct bus_question *q)
 {
     sleep_ms(LATE_MS);
@@ -90,7 +90,7 @@ static void test_who_answers_first(void **state)
     expect(asker, "", 0, 0);
     expect(asker, large, LARGE, 0);
     eventually(atomic_load(&lies) > 8);
-    bus_stop(honest); /* the liar alone: nobody */
+    bus_stop(honest); /* false server alone: no answer */
     assert_int_equal(bus_ask(asker, "trust.ask.node", "x", 1, in_ms(300), &r), ERR_TIMEOUT);
     assert_non_null(strstr(r.text, "signed"));
     bus_stop(liar);
@@ -100,7 +100,7 @@ static void test_who_answers_first(void **state)
     bus_close(other);
 }
 
-/* Hears each answer, and says it again to the next call, whose reply subject it can tell. */
+/* Repeats each answer to the next call, whose reply subject it can guess. */
 struct parrot {
     struct bus *bus;
     pthread_mutex_t lock;
@@ -193,7 +193,7 @@ static void test_a_key_that_another_puts(void **state)
         sleep_ms(5);
     }
     expect(asker, "abc", 3, 0);
-    assert_true(told >= 1); /* somebody should look at that */
+    assert_true(told >= 1); /* worth a report */
     assert_int_equal(bus_table_remove(t, "node", &e), 0);
     eventually(!bus_table_get(t, "node", &data, &n, &now, &e) && (free(data), true));
     expect(asker, "abc", 3, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Verbs that say what they were given, so that main.c can be tested alone. */
+/* Verbs that print their arguments, so that main.c can be tested alone. */
 #include <stdio.h>
 #include <unistd.h>
 

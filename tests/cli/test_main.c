@@ -14,7 +14,7 @@
 static const char *program;
 static char said[16384];
 
-/* Runs `PROGRAM arguments` in a shell and keeps what it says; returns the exit code. */
+/* Runs `PROGRAM arguments` in a shell and keeps the output; returns the exit code. */
 static int run(const char *arguments)
 {
     char command[4096];
@@ -71,7 +71,7 @@ static void unknown_verbs(void **state)
     assert_int_equal(run("'' 2>&1"), 2);
 }
 
-/* The program's own exit code, told on the shell's stderr behind a pipe whose reader has left. */
+/* Checks the program's own exit code, printed on the shell's stderr, after a pipe whose reader has left. */
 static void readers_that_leave(void **state)
 {
     char command[4096];

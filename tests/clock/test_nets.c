@@ -359,7 +359,7 @@ static void test_small_nets(void **state)
     clock_net_free(NULL);
 }
 
-/* The decimals of the JSON say the same as the map, to the ns. */
+/* Checks that the decimals of the JSON equal the map, to the ns. */
 static void check_decimals(const struct clock_map *m, json_t *pieces)
 {
     assert_int_equal(json_array_size(pieces), m->n);
@@ -500,7 +500,7 @@ static void test_extreme_times(void **state)
     }
 }
 
-/* Random garbage is no clock, but harms nobody. */
+/* Checks that random garbage gives no clock, and does no harm to others. */
 static void test_garbage(void **state)
 {
     struct world dice = {.seed = test_seed(4711)};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks that somebody states to be together, in worlds whose clocks are known; and every reference over one fit. */
+/* Clocks stated to be equal, in worlds whose clocks are known; and every reference over one fit. */
 #include "../base/test.h"
 #include "world.h"
 
@@ -38,7 +38,7 @@ static void steer(struct world *w, int trusted, int64_t error)
     }
 }
 
-/* Two islands, each with one of the trusted hosts: they become one, and nobody is off by more than is stated. */
+/* Checks two islands, each with one of the trusted hosts: they become one, and no host is off by more than stated. */
 static void test_islands_joined(void **state)
 {
     struct clock_trust trust = {"h0,h3", 50000};
@@ -125,7 +125,7 @@ static void test_liar(void **state)
     world_fini(&w);
 }
 
-/* Two trusted hosts that never talk, but both with a third: it says that they are apart, and so it is told. */
+/* Checks two trusted hosts that never talk, but both with a third, which contradicts them: a report says so. */
 static void test_contradicted_by_a_third(void **state)
 {
     struct clock_trust trust = {"h0,h2", 20000};

@@ -96,9 +96,9 @@ static void stop(struct world *w)
     bus_close(w->bus);
 }
 
-/* Gathers, with so much added to the hash of the last node's host as if its trace had grown; `beside`: a node that
- * nobody reaches has more of that host, and it has an older copy, or an excerpt. Returns how many hosts could not be
- * had as they are. */
+/* Gathers, with `grown` added to the hash of the last node's host as if its trace had grown; `beside`: an unreachable
+ * node has more of that host, and it has an older copy, or an excerpt. Returns the number of hosts not available in
+ * their current state. */
 enum beside { NOBODY, OLDER, EXCERPT };
 static int gather_beside(struct world *w, uint64_t grown, enum beside beside)
 {
@@ -170,7 +170,8 @@ static void only_what_changed_is_asked(void **state)
     stop(&w);
 }
 
-/* A node that refuses its packets is asked from the beginning: another one may have a copy that answers. */
+/* Checks that a node that refuses its packets is queried from the beginning: another one may have a copy that
+ * answers. */
 static void who_does_not_answer_is_asked_again(void **state)
 {
     struct world w = {0};
@@ -198,7 +199,7 @@ static void an_older_copy_is_not_the_newest(void **state)
     stop(&w);
 }
 
-/* Clocks are found of what an excerpt has, where nobody has more, and of more once somebody has. */
+/* Checks that clocks are found from an excerpt if no node has more, and from more once a node has it. */
 static void an_excerpt_is_asked_where_nobody_answers(void **state)
 {
     struct world w = {0};

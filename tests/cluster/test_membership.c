@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The hosts of a cluster, as entries tell: names against the rule they follow, and work that grows with the entries. */
+/* Hosts of a cluster, according to registry entries: names against their rule, and cost that grows with the entries. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,7 +185,7 @@ static void old_nodes_are_not_taken_for_others(void **state)
     assert_int_equal(r.hosts[0].n_nodes, 2);
     expect_unclear(&r, NULL, 0);
     cluster_membership_fini(&r);
-    /* Two sessions on old nodes have one key: one of them can be asked for, the other is missing. */
+    /* Sessions on old nodes with one key: one of the two can be queried, the other is missing. */
     r = of_cards("old-two", (const struct cluster_entry_host[]){old(one, 5), old(other, 5)}, 2);
     assert_int_equal(r.n_hosts, 1);
     assert_int_equal(r.hosts[0].n_nodes, 1);
@@ -340,7 +340,7 @@ static void conditions_of_runs(void **state)
     c.serial = 0; /* condition older than the entry */
     put_condition(&m, &c);
     expect_missing(&m, -1);
-    c.instance = "next"; /* the entry is of the run before: it is asked about those hosts */
+    c.instance = "next"; /* entry of the run before: it is queried about those hosts */
     put_condition(&m, &c);
     expect_missing(&m, -1);
     put(&m, "n 1", NULL, 0); /* condition without entries */
@@ -394,7 +394,7 @@ static void work_grows_with_the_cards(void **state)
     assert_true(many < 30 * few);
 }
 
-/* However little an entry says of its hosts, all of them are read. */
+/* Checks that all hosts of an entry are read, however little it has of each. */
 static void little_said(void **state)
 {
     struct arena a = {0};
@@ -422,7 +422,8 @@ static void expect_nodes(const struct cluster_membership_host *h, const char *co
         assert_string_equal(h->nodes[i], nodes[i]);
 }
 
-/* Whoever has most is asked first, whatever was moved last; who has less is not asked about the host beside others. */
+/* Checks that the node with most of a host is queried first, whatever was moved last; nodes with less are not queried
+ * beside others. */
 static void lesser_copies(void **state)
 {
     struct made m = make("lesser");
@@ -458,7 +459,7 @@ static struct cluster_entry_host excerpt_of(const struct cluster_entry_host *h, 
 {
     struct cluster_entry_host s = *h;
     s.hash = (uint64_t)(h->hash + (uint64_t)begin * 100 + (uint64_t)end);
-    s.end = h->end + 100; /* whatever it says */
+    s.end = h->end + 100; /* irrelevant value */
     s.since = 1;
     s.excerpt = (struct cluster_excerpt){true, h->hash, begin, end, "had-all"};
     return s;
@@ -482,7 +483,7 @@ static void excerpts_are_the_last_resort(void **state)
     assert_int_equal(r.hosts[0].entry->hash, all.hash);
     assert_null(r.hosts[0].used);
     expect_held(&r);
-    cluster_membership_use_excerpts(&r, &(bool){true}); /* somebody is there */
+    cluster_membership_use_excerpts(&r, &(bool){true}); /* another one exists */
     expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "all-2"}, 2);
     cluster_membership_use_excerpts(&r, &(bool){false});
     expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "long-1", "long-2"}, 3);

@@ -519,7 +519,7 @@ static void namesake(void **state)
 
 static struct {
     char directory[sizeof top];
-    char told[4096]; /* the status that was asked for once the part was gone */
+    char told[4096]; /* status requested once the part was gone */
 } closing;
 
 static int open_sharer(

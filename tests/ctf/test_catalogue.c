@@ -296,7 +296,7 @@ static void one_is_enough(void **state)
     assert_true(ctf_discover_any(path, &e) < 0);
 }
 
-/* A file of a directory that is believed was cut: who reads it is told; without the catalogue all is well again. */
+/* Checks a cut file of a trusted directory: its reader gets an error; without the catalogue all is well again. */
 static void who_is_misled_is_told(void **state)
 {
     static struct world w;

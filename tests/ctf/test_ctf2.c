@@ -110,7 +110,7 @@ static const char everything[] = PREAMBLE(15) TRACE_UUID CLOCK(1) STREAM EVENT(0
 
 /* ---- damage ---- */
 
-/* A schema, or an error that says where. */
+/* Parses; expects a schema, or an error with a place. */
 static void look(const char *text, size_t n, size_t *errors)
 {
     struct ctf_metadata m;

@@ -282,7 +282,7 @@ static void feed_one(struct ctf_feed *feed, uint32_t line, uint64_t begin, uint6
     assert_int_equal(ctf_feed_packet(feed, line, b.v, b.n, NULL), 0);
 }
 
-/* The packets of a line in another order than that of their times: told as of a file, with the same words. */
+/* Checks packets of a line that are not in order of time: reported as for a file, with the same words. */
 static void test_time_runs_back(void **state)
 {
     const uint64_t begins[] = {100, 400, 300, 700, 200};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Types as we read them against what babeltrace2 says of the same trace: its `sink.text.details` lists every event
- * class with names, kinds, sizes, bases, mappings, lengths and tags. Skipped without babeltrace2. */
+/* Types against babeltrace2's of the same trace: its `sink.text.details` lists every event class with names, kinds,
+ * sizes, bases, mappings, lengths and tags. Skipped without babeltrace2. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -292,7 +292,7 @@ static void test_json(void **state)
             assert_true(json_is_null(json_object_get(item, "label")));
     }
     json_decref(line);
-    /* The loss lies between the two packets that it is told between. */
+    /* Loss between the two packets named by its report. */
     line = json_loads(second, JSON_DISABLE_EOF_CHECK, NULL);
     assert_non_null(line);
     if (!json_object_get(line, "lost_events")) {

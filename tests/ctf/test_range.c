@@ -111,7 +111,7 @@ static bool same_range(const struct world *p, const struct world *q, const struc
     for (size_t i = lo; i < hi; i++)
         if (!same_archive(&p->archives[i], &q->archives[i]))
             return false;
-    for (size_t i = 0; i < ARCHIVES; i++) /* declarations that contradict each other are read as one of them says */
+    for (size_t i = 0; i < ARCHIVES; i++) /* contradictory declarations: one of them is used for all */
         if ((p->archives[i].there && p->archives[i].metadata == 2) ||
             (q->archives[i].there && q->archives[i].metadata == 2))
             return false;

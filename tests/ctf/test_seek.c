@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random access: events carry their own number, so the number asked for is what must be read, however the counts came
- * about. */
+/* Random access: events carry their own number, so the requested number must be read, however the counts were made. */
 #include "ctf_writer.h"
 #include "stream_helpers.h"
 

@@ -44,7 +44,7 @@ static void test_discarded_counter_wraps(void **state)
     plain_packet(1000, 1100, 0xfffffff0u, 0, 1);
     plain_packet(2000, 2100, 4, 0, 1); /* 20 more, over 2^32 */
     plain_packet(3000, 3100, 4, 0, 1);
-    plain_packet(4000, 4100, 2, 0, 1); /* went back: another run, tells nothing */
+    plain_packet(4000, 4100, 2, 0, 1); /* decreasing counter: another run, no information */
     read_bytes("wrap", PLAIN);
     struct totals t = totals_of(&all);
     assert_int_equal(t.events, 4);

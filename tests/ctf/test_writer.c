@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The writer against babeltrace2: every value written must be told back, on stdout only, without a word on stderr. */
+/* Writer against babeltrace2: every value written must be printed, on stdout only, without a message on stderr. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +67,7 @@ static size_t count_payload(uint8_t *p, uint32_t n, const char *word, bool big)
     return 4 + strlen(word) + 1;
 }
 
-/* Like assert_string_equal, but tells the first line that differs. */
+/* Works like assert_string_equal, but reports the first line that differs. */
 static void assert_same_lines(const char *got, const char *expected)
 {
     size_t i = 0, line = 0;

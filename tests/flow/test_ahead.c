@@ -7,7 +7,8 @@
 #define CLIENT .from = 1, .to = 2, .sport = 80, .dport = 90
 #define SERVER .from = 2, .to = 1, .sport = 90, .dport = 80
 
-/* A packet that came before the first send is the sender's if that is soon; else nobody's. What comes later is his. */
+/* Checks that a packet received shortly before the first send is the sender's; earlier ones have no owner, later ones
+ * are the sender's. */
 static void first_send(void **state)
 {
     for (int late = 0; late < 2; late++) {
@@ -106,7 +107,7 @@ static void forgotten(void **state)
     }
 }
 
-/* A stream whose clock leaps ahead once: what comes after is told as ever. */
+/* Checks a stream whose clock leaps ahead once: later packets are reported as usual. */
 static void leap(void **state)
 {
     struct host b;

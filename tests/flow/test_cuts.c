@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings that are cut at random: the list of their chunks says what one pass says. */
+/* Recordings cut at random: the list of their chunks equals one pass. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

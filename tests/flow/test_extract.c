@@ -23,7 +23,7 @@ static bool is_in(const uint32_t *flows, size_t n, int64_t flow)
     return in;
 }
 
-/* Host 1 talks to host 2, to itself, to 9, of whom nobody knows, and gets from 2 what 2 did not record. */
+/* Makes host 1 talk to host 2, to itself, to the unknown host 9, and receive unrecorded packets of 2. */
 static void two_hosts(struct host *a, struct host *b)
 {
     host_begin(a);

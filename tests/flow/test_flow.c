@@ -72,7 +72,7 @@ static void datagrams(void **state)
     close_both(&a, &b);
 }
 
-/* Datagrams that cannot be told apart: the last that was sent before. */
+/* Checks indistinguishable datagrams: the last one sent before is taken. */
 static void datagrams_without_ids(void **state)
 {
     struct host a, b;
@@ -87,7 +87,7 @@ static void datagrams_without_ids(void **state)
     host_end(&a), host_end(&b);
     for (int i = 0; i < 3; i++)
         assert_int_equal(explain(&b, r[i], &a), s[i]);
-    assert_int_equal(explain(&b, r[3], &a), s[2]); /* sent by nobody else: arrived twice */
+    assert_int_equal(explain(&b, r[3], &a), s[2]); /* received twice, sent once */
     int64_t pairs[21] = {0};
     collect_pairs(&a, &b, pairs); /* no way to know which copy arrived: no points for clocks */
     assert_int_equal(pairs[20], 0);
@@ -340,7 +340,7 @@ static void asks_in_vain(void **state)
     flow_close(h.store);
 }
 
-/* Streams whose times run back, and times at the ends of what can be told: no stretch ends before it begins. */
+/* Checks streams whose times run back, and times at the ends of the range: no stretch ends before it begins. */
 static void asks_backwards(void **state)
 {
     (void)state;

@@ -16,7 +16,7 @@
 
 enum { ACK = 16, HOSTS = 60, LEAP = 7, FLOWS = 3, MULTICAST = 251 };
 
-/* Stands for the tracker: flow asks it only for threads. */
+/* Substitute for the tracker: flow uses it only for threads. */
 struct kernel_tracker {
     struct kernel_thread thread;
 };
@@ -310,8 +310,8 @@ static void count_pair(void *arg, int64_t sent, int64_t received)
     ++*n;
 }
 
-/* Two devices of the sender and two of the receiver, all of whose packets look the same (the same byte asked for again
- * and again): each goes with its own, in time that grows with their number. */
+/* Checks two devices of the sender and two of the receiver, all of whose packets look the same (the same byte requested
+ * again and again): each goes with its own, in time that grows with their number. */
 static void stacked_devices(void **state)
 {
     enum { PACKETS = 40000 };

@@ -129,8 +129,8 @@ static bool alike(const struct flow_packet *p, const struct flow_packet *q, bool
         p->ip_id == q->ip_id && p->flags == q->flags;
 }
 
-/* The rule, as it is said: of what is alike and near, the one of the same rank where both have as many, else the first
- * of both (of datagrams only where there is one send). */
+/* Plain rule: of similar and near copies, the one of the same rank if both have as many, else the first of both (of
+ * datagrams only if there is one send). */
 static void plainly(
     const struct flow_store *a, const struct flow_store *b, const struct flow_link *l, int64_t since, struct found *out)
 {

@@ -67,7 +67,7 @@ static struct shape segment(int i, uint8_t from, uint8_t to)
         .headers = TCP_HEADERS};
 }
 
-/* Around a packet, as much longer as said. */
+/* Returns the packet that encloses another one, longer by `more`. */
 static struct shape around(const struct shape *inner, uint8_t protocol, uint32_t more)
 {
     struct shape s = *inner;
@@ -160,7 +160,7 @@ static void on_near(void *arg, const struct flow_near *near)
     sum[1] += near->sure;
 }
 
-/* Clocks are told by the sight that is nearest to the wire, once for each packet. */
+/* Checks that clocks use the record nearest to the wire, once for each packet. */
 static void clocks_know_the_card(void **state)
 {
     (void)state;
@@ -239,11 +239,11 @@ static void translated_service(void **state)
         assert_int_equal(explain(&h, got[i], &h), sent[i]);
         assert_int_equal(get(&h, sent[i]).row, i % 2 ? 4 : 1);
     }
-    assert_int_equal(carried(&h).renamed, 0); /* bytes tell who sent them */
+    assert_int_equal(carried(&h).renamed, 0); /* bytes that identify their sender */
     close_both(&h, &h);
 }
 
-/* Datagrams say too little to be known under another name: those are counted. */
+/* Checks translated datagrams: they have too little content to be identified; they are counted. */
 static void translated_datagrams(void **state)
 {
     (void)state;

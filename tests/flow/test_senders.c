@@ -82,7 +82,7 @@ static void hole_at_the_turn(void **state)
     close_both(&a, &b);
 }
 
-/* Three alike acknowledgements, of which the second is lost: the one that arrived is told by its IP id. */
+/* Checks three equal acknowledgements, of which the second is lost: the one that arrived is identified by its IP id. */
 static void repeated_acks(void **state)
 {
     struct host a, b;
@@ -149,7 +149,7 @@ static void anonymous_addresses(void **state)
     close_both(&a, &b);
 }
 
-/* A host's addresses are told once each, all of their bytes compared. */
+/* Checks that a host's addresses are reported once each, all of their bytes compared. */
 static void addresses(void **state)
 {
     struct host a;
@@ -388,7 +388,7 @@ static void one_datagram_lost(void **state)
     }
     assert_int_equal(lose_one(UINT32_MAX, 1000000, 200000, 0, 437), 0); /* the receiver was traced later */
     assert_int_equal(lose_one(UINT32_MAX, 1000000, 200000, 300000, 437), 0);
-    assert_in_range(lose_one(UINT32_MAX, 10000, 55000, 0, 437), 0, 63); /* up to a pause nothing tells */
+    assert_in_range(lose_one(UINT32_MAX, 10000, 55000, 0, 437), 0, 63); /* unknown up to a pause */
 }
 
 /* Alike datagrams, all of which may be the one: the nearest, and that there are more. One that came before it can have

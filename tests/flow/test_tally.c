@@ -101,8 +101,8 @@ static void on_pair(void *arg, int64_t sent, int64_t received)
     p->delay = received - sent;
 }
 
-/* Two packets that nothing tells apart, of which one arrived: which, is not known, and no delay is made of it. Told
- * apart by their IP ids, the one that arrived is taken. */
+/* Checks two indistinguishable packets, of which one arrived: no delay is made of them. If IP ids distinguish them, the
+ * one that arrived is taken. */
 static void only_what_is_certain(void **state)
 {
     (void)state;

@@ -187,7 +187,7 @@ static void make_world(struct world *w)
     for (uint16_t port = 0; port < PORTS; port++)
         for (int64_t c = 0, t = below(5000); c < CONNECTIONS; c++)
             t = make_connection(w, t, 4000 + port, 1 + (int32_t)below(4)) + below(300);
-    if (!w->translated) { /* datagrams say too little to be known under another name */
+    if (!w->translated) { /* datagrams have too little content to be identified under another name */
         make_datagrams(w, true);
         make_datagrams(w, false);
     }

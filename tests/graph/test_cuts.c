@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list of chunks says what the store of one pass says, wherever the cuts are. */
+/* Lists of chunks equal the store of one pass, wherever the cuts are. */
 #include "../base/test.h"
 
 #include "../kernel/cuts.h"
@@ -444,8 +444,7 @@ static void damaged_carries(void **state)
     }
 }
 
-/* Everything that can be asked, of a list that may be wrong. Returns whether each row is covered from its begin to its
- * end. */
+/* Queries everything of a list that may be wrong. Returns whether each row is covered from its begin to its end. */
 static bool covers(const struct graph *g)
 {
     bool all = true;
@@ -481,7 +480,7 @@ static bool covers(const struct graph *g)
     return all;
 }
 
-/* A byte of one of the files is changed; what says that it is sound by itself may still not fit the others. */
+/* Changes a byte of one of the files; a file that is sound by itself may still not fit the others. */
 static void damaged_chunks(void **state)
 {
     int opened = 0, refused = 0;

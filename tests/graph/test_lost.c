@@ -114,8 +114,8 @@ static bool is_wait(int s)
     return s != GRAPH_UNKNOWN && s != GRAPH_RUNNING && s != GRAPH_PREEMPTED;
 }
 
-/* ts: [ts - 1, ts) is compared. Which wait it was, and how long it was runnable afterwards, may be unknown; then the
- * wait must say that events are lost. */
+/* ts: [ts - 1, ts) is compared. The kind of the wait, and how long it was runnable afterwards, may be unknown; then the
+ * wait must have the cause lost events. */
 static bool agrees(int told, int truth, const struct graph_cause *c)
 {
     if (told == truth || told == GRAPH_UNKNOWN || told < 0)
@@ -215,8 +215,8 @@ static void expect(const struct graph *g, int tid, const char *want)
         fail_msg("thread %d\n is: %s\nnot: %s", tid, got, want);
 }
 
-/* A long gap of one CPU, told only at its end, and a short one of another within it: what was asleep in any part of the
- * long one is unknown to its end. */
+/* Checks a long gap of one CPU, reported only at its end, and a short one of another within it: threads asleep in any
+ * part of the long one are unknown to its end. */
 static void gaps_within_gaps(void **state)
 {
     struct maker *m = maker_new(3, 0);

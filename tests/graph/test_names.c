@@ -69,7 +69,7 @@ static void names_over_time(void **state)
     graph_close(g);
 }
 
-/* A thread that waits is told by the name of who had the CPU meanwhile. */
+/* Checks that a waiting thread's detail has the name that the CPU's thread had then. */
 static void preempted_by_then(void **state)
 {
     struct maker *m = maker_new(1, 0);

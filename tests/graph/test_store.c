@@ -279,7 +279,7 @@ static void truncated(void **state)
     unlink(path);
 }
 
-/* An open graph is read by many threads at once; the texts that are made when first asked for are theirs in common. */
+/* Reads an open graph by many threads at once; texts made on first use are shared. */
 static void *reader(void *graph)
 {
     return read_all(graph, true) ? graph : NULL;

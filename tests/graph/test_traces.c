@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recorded traces: the time each thread ran against what babeltrace2's text of the same trace says, computed here from
- * its sched_switch lines alone. */
+/* Recorded traces: each thread's running time against babeltrace2's text of the same trace, computed here from its
+ * sched_switch lines alone. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

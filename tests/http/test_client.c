@@ -221,8 +221,8 @@ static void test_limits_of_size(void **state)
     ask_one(&f[0], &g);
     assert_int_equal(f[0].error.code, ERR_LIMIT);
     http_gather_end(&g);
-    /* Together they hold more than the client may: some are refused, those that are not are whole. That will be so
-     * again, whoever else holds something. */
+    /* Limit of the client's memory: some answers are refused, the others are whole. Later ones, too, whatever is held
+     * meanwhile. */
     size_t whole = 0, refused = 0;
     struct http_gather others;
     struct http_fetch held[2];
@@ -292,7 +292,7 @@ static void test_pieces(void **state)
     http_gather_end(&g);
 }
 
-/* Accepts one connection, says something, and hangs up, or says nothing more until the client does. */
+/* Accepts one connection, writes something, and closes it, or is silent until the client closes it. */
 struct rude {
     int fd;
     const char *says;

@@ -136,7 +136,7 @@ static bool says_once(const char *answer, const char *what)
     return first && !strstr(first + 1, what);
 }
 
-/* Connections beyond the limit wait, as many as there may be; who asks whether the server is up is answered. */
+/* Checks that connections beyond the limit wait, up to a number; health checks are answered. */
 static void test_connections_beyond_the_limit(void **state)
 {
     enum { MOST = 2, WAITING = 200 /* number above the limit of waiting ones */ };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The gRPC server's patience: with connections that say nothing, calls that do not go on, and too many connections.
- * Its answers are judged by tests/e2e/test_collect_grpc.py. */
+/* Timeouts of the gRPC server: silent connections, calls that stall, and too many connections. Its answers are tested
+ * by tests/e2e/test_collect_grpc.py. */
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>

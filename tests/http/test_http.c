@@ -83,7 +83,7 @@ static void test_names_of_others(void **state)
 
 #define FROM(site, origin) "Sec-Fetch-Site: " site "\r\nOrigin: " origin "\r\n" END
 
-/* A browser says whose page has it send something; a page cannot change that. */
+/* Checks origins: a browser states the page that makes it send a request, and the page cannot change that. */
 static void test_pages_of_others(void **state)
 {
     static const char *const refused[] = {
@@ -114,7 +114,8 @@ static void test_pages_of_others(void **state)
     http_server_stop(s);
 }
 
-/* `*` lets all ask; who is named, and editors, may change things, too. The handler says who may only ask. */
+/* Checks that `*` lets all read; named origins, and editors, may also change things. The handler decides what is
+ * reading. */
 static void test_allowed_origins(void **state)
 {
     static const char *const origins[] = {"https://good.example", "editors", "*", NULL};
@@ -262,7 +263,7 @@ static void test_uploads(void **state)
     http_server_stop(s);
 }
 
-/* Answers that nobody reads are bounded; small ones get through. */
+/* Checks that unread answers are limited; small ones get through. */
 static void test_waiting_answers(void **state)
 {
     enum { PATIENCE = 100 };
@@ -491,7 +492,7 @@ static void test_small_while_all_wait(void **state)
     http_server_stop(s);
 }
 
-/* Uploads that wait for long, more than there are places for anything, hold up nobody else. */
+/* Checks that slow uploads, more than there are places for anything, block no other request. */
 static void test_uploads_have_places_of_their_own(void **state)
 {
     enum { UPLOADS = 8 };

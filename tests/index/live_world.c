@@ -28,7 +28,7 @@ int live_remove_places(void **state)
     return remove_scratch(state);
 }
 
-/* Metadata come in portions; the live index is made as soon as they say enough. */
+/* Feeds metadata in portions; the live index is made as soon as they suffice. */
 void live_begin(struct live_recording *r, const struct index_options *o)
 {
     struct err e = {0};

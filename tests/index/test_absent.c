@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording of which the stream of a CPU is missing: nothing that is told of its threads may differ from what the
- * whole recording tells. */
+/* Recording without the stream of a CPU: no answer about its threads may contradict the whole recording. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

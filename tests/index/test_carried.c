@@ -139,7 +139,7 @@ static void damage_is_found_where_it_is_used(void **state)
     }
 }
 
-/* Whoever asks only does not read it. */
+/* Checks that opening for queries does not read it. */
 static void opening_does_not_need_it(void **state)
 {
     struct experiment *x = open_store(true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Trees of many archives are opened with a catalogue, which lies among the stores: the answers are those of a fresh
- * opening; what it says wrongly is told, and it goes. */
+/* Trees of many archives opened with a catalogue, which is stored among the stores: answers are those of a fresh
+ * opening. A wrong entry is reported, and the catalogue removed. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -137,7 +137,7 @@ static void grows(void **state)
     assert_int_not_equal(again.fingerprint, first.fingerprint);
 }
 
-/* An old file was written to: who reads it is told, and the next opening is right. */
+/* Checks a write to an old file: its reader gets an error, and the next opening is right. */
 static void goes_when_it_misleads(void **state)
 {
     for (uint32_t i = 0; i < 150; i++)

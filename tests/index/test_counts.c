@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts of a recording that grows: what was counted once is not read again. Archives that have been indexed are
- * spoiled so that nothing shows it but reading them: then the numbers are right only as long as nobody does. */
+/* Counts of a recording that grows: counted data are not read again. Indexed archives are overwritten so that only
+ * reading would reveal it: the numbers stay right only if nothing is read. */
 #include "../ctf/archives.h"
 #include "index/index.h"
 
@@ -109,8 +109,8 @@ static void only_what_is_new_is_read(void **state)
     experiment_close(x);
 }
 
-/* Files of chunks that are replaced while they are open, by whomever, serve on, also who asks for the first time: what
- * was recorded is spoiled, so that it would show if it were read. */
+/* Checks that files of chunks replaced while they are open, by any process, are still used, also by new clients: the
+ * recording is overwritten, so that reading it would show. */
 static void what_is_replaced_serves_on(void **state)
 {
     char name[40];

@@ -206,7 +206,7 @@ static void ask_all(const struct opened *o)
 
 /* ---- cuts ---- */
 
-/* cmocka catches SIGBUS itself, so whoever opens anything is a process of its own; one that does not end is ended. */
+/* Runs a task in a child, because cmocka catches SIGBUS itself; kills it if it does not end. */
 static void in_a_child(bool (*task)(const char *file, off_t to), const char *file, off_t to)
 {
     fflush(stdout);
@@ -236,7 +236,7 @@ static void *make_cut(void *arg)
     return truncate(c->file, c->to) ? NULL : arg;
 }
 
-/* Cuts before or, every other time, while everything is asked. */
+/* Cuts before or, every other time, during the queries. */
 static bool cut_and_ask(const char *file, off_t to)
 {
     struct opened o = open_all();

@@ -147,7 +147,7 @@ static void make(struct world *w, int kind, int n)
         int x = (int)below((uint32_t)n);
         connect(w, x, (x + 1 + (int)below((uint32_t)n - 1)) % n);
     }
-    for (int64_t t = 0; t < SPAN_S; t += 300) /* alike, and nothing but the time tells them apart */
+    for (int64_t t = 0; t < SPAN_S; t += 300) /* similar packets, distinguished only by time */
         say(w, 0, 1, t * SECOND, (struct shape){.sport = 9, .dport = 10, .seq = 77, .v6 = true});
     for (uint32_t i = 0; i < 20; i++)
         for (int h = 0; h < n; h++)

@@ -23,7 +23,7 @@ static void run(const char *format)
     free(command);
 }
 
-/* Names that stores have, or files of which are being written, in a directory that nobody asked to be touched. */
+/* Names used by stores, or by files under construction, in a directory that must not be touched. */
 static const char *const others[] = {"chunk.1", "chunk.77", "manifest", "manifest.tmp.1.0", "chunk.3.tmp.00ff", "lock",
     "graph.1", "packets", "rows.1-1", "clocks-1"};
 enum { OTHERS = sizeof others / sizeof *others };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings that are fed in small portions, asked about in between: each answer is that of one pass over what happened
- * before the time that it is right up to, and stays so; the last one is that of the whole. */
+/* Recordings fed in small portions, with queries in between: each answer equals one pass over all before its time
+ * limit, and stays so; the last one equals the whole. */
 #include "live_world.h"
 
 static void feed_held(struct live_recording *r, int64_t until)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Performance counters that nobody had declared when a recording began: their events come later, and answers have them
- * from then on. */
+/* Performance counters declared after a recording began: their events come later, and answers have them from then
+ * on. */
 #include "live_world.h"
 
 #include "../ctf/stream_made.h"

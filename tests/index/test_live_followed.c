@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Directories that are written to while they are indexed and asked about. */
+/* Directories written to while they are indexed and queried. */
 #include "live_world.h"
 
 struct followed {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A process that indexes a recording while it grows, and is killed at any moment: what was sealed is there, and whoever
- * goes on from it, or indexes the whole, says the same as who did it in one pass. */
+/* Process that indexes a growing recording, and is killed at any moment: sealed data are kept, and a process that
+ * continues from them, or indexes the whole, gives the same result as one pass. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -104,7 +104,7 @@ static void fed(void **state)
         live_open(&w, f.path, 32, &f.options);
         int64_t until = s->sealed_until;
         sealed += !s->ended && until > INT64_MIN;
-        /* The last chunk of a recording that is over may be more than was told: it is not gone on from. */
+        /* Last chunks of a complete recording may contain more than was reported: they are not continued. */
         if (until < INT64_MAX)
             assert_true(index_live_until(w.of[0].live) >= until);
         munmap(s, sizeof *s);
@@ -132,7 +132,7 @@ static void append(const struct following *f, struct fed_file *file)
         _exit(1);
 }
 
-/* Writes the recording, and indexes it at the same time: then both are cut off by the kill. */
+/* Writes the recording, and indexes it at the same time: the kill stops both. */
 static void follow_until_killed(struct said *s, void *arg)
 {
     const struct following *f = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording that is fed by one thread while others ask: whoever feeds, reads or asks has the recording for itself;
- * answers are everybody's, without any lock, while the recording goes on. */
+/* Recording fed by one thread while others query it: feeding, reading and querying lock the recording; answers are
+ * shared without any lock, while the recording goes on. */
 #include <pthread.h>
 
 #include "graph/graph.h"

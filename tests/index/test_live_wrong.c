@@ -14,7 +14,7 @@ static bool is_noted(const struct experiment *x, int kind, const char *part)
     return any;
 }
 
-/* A line says that it is quiet, and is not: what was answered stays, what came too late is told. */
+/* Checks a line that violates its quiet time: earlier answers stay, and late data are reported. */
 static void late(void **state)
 {
     struct live_world w;
@@ -59,8 +59,8 @@ static void limit_files(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &l), 0);
 }
 
-/* The stores cannot be written: that is told, each time; once there is room again, all is made of what is fed again,
- * and of the chunks that were sealed. */
+/* Checks stores that cannot be written: reported, each time. Once there is room again, all is made from data fed again,
+ * and from the sealed chunks. */
 static void full_disk(void **state)
 {
     struct live_world w;
@@ -87,7 +87,7 @@ static void full_disk(void **state)
     live_close(&w);
 }
 
-/* Stores of another recording are not gone on from: as soon as that is known it is told. */
+/* Checks that stores of another recording are not continued: it is reported as soon as it is known. */
 static void other_recording(void **state)
 {
     struct live_world w;

@@ -154,8 +154,7 @@ static void no_locks_is_refused(void **state)
     lock_error = 0;
 }
 
-/* The directory was removed and made again by somebody else while one waited: the lock of a file that is gone is none.
- */
+/* Checks a directory that was removed and recreated during the wait: the lock of a removed file is void. */
 static void a_lock_of_a_removed_file_is_none(void **state)
 {
     struct err e = {0};

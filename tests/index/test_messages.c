@@ -98,7 +98,7 @@ static void make(struct world *w, int kind)
         int x = (int)below(HOSTS);
         connect(w, x, (x + 1 + (int)below(HOSTS - 1)) % HOSTS);
     }
-    for (int64_t t = 0; t < SPAN_S; t += 45) /* alike, and nothing tells them apart */
+    for (int64_t t = 0; t < SPAN_S; t += 45) /* indistinguishable packets */
         say(w, 0, 1, t * SECOND, (struct shape){.sport = 9, .dport = 10, .seq = 77, .v6 = true});
     for (int64_t t = 0; t < SPAN_S; t += 4)
         say(w, 1, 2, t * SECOND,
@@ -208,7 +208,7 @@ static char *answer_of_kept(struct world *w, size_t *left_out)
     struct err e = {0};
     size_t host_of[2 * HOSTS];
     int64_t since = INT64_MIN;
-    bool changed = !below(8); /* a host's records are others than they were, it is said */
+    bool changed = !below(8); /* declares a host's records as changed */
     if (w->has_kept && clock_kept_open(w->path, 1, &kept, &e))
         fail_msg("%s", e.text);
     for (size_t i = 0, n = kept ? clock_kept_sources(kept, &v) : 0; i < n; i++) {

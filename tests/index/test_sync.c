@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks of the recorded clusters from messages that come in parts: however they are cut, whichever part comes late,
- * and from stores that are damaged or of other traces, `sync` says what it says of all of them at once. */
+/* Clocks of the recorded clusters from messages in parts: however they are cut, whichever part comes late, and from
+ * stores that are damaged or of other traces, `sync` gives the same result as from all at once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Small chunks are joined while the experiment that they were opened for is used: file by file, until it is told to
- * stop, by one at a time, and only what is still of the same files. */
+/* Joining of small chunks while their experiment is used: file by file, until stopped, by one process at a time, and
+ * only chunks still of the same files. */
 #include <dirent.h>
 #include <sys/file.h>
 

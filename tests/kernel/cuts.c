@@ -173,7 +173,7 @@ static void check_same(const struct run *r, struct cuts_chunk *c, const struct c
 static void load(const struct run *r, struct cuts_chunk *c, const struct cuts_chunk *before)
 {
     struct err e = {0};
-    /* Exactly as long as it says, for a sanitizer. */
+    /* Exact size, for a sanitizer. */
     char *bytes = mem_alloc(before->carried.n ? before->carried.n : 1);
     memcpy(bytes, before->carried.v, before->carried.n);
     if (carry_in(r, c, bytes, before->carried.n, before->n_carried, &e))

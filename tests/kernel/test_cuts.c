@@ -269,8 +269,8 @@ static void on_carry(void *arg, const struct cuts_chunk *c, struct carry *carry)
     }
 }
 
-/* *k, what earlier chunks say of a row, becomes what they say with a later one: birth and parent are told by the chunk
- * of the fork, all else by the last one that knows. */
+/* Joins facts of earlier chunks about row k with those of a later one: birth and parent come from the chunk of the
+ * fork, all else from the last one that knows. */
 static void join(struct kernel_thread *k, const struct kernel_thread *later)
 {
     int32_t parent = k->parent_row;
@@ -490,7 +490,7 @@ static void make_other(struct maker *m, uint64_t *d, uint32_t cpu, int64_t ts)
     }
 }
 
-/* Namespaces of all kinds, told in all ways, of few numbers that are used again. */
+/* Makes namespaces of all kinds, recorded in all ways, with few numbers that are reused. */
 static void make_space(struct maker *m, uint64_t *d, uint32_t cpu, int64_t ts)
 {
     static const uint32_t flags[] = {0, 0x20000000, 0x40000000, 0x64000000, 0x02000000, 0x66000000},
@@ -623,7 +623,7 @@ static void carry_is_bounded(void **state)
     cuts_close(&t);
 }
 
-/* Networks that nobody is in any more, all with other numbers. */
+/* Checks networks without threads, all with other numbers. */
 static void carried_networks_are_bounded(void **state)
 {
     struct maker *m = maker_new(1, 0);

@@ -95,7 +95,7 @@ static const char *next_line(struct oracle *o, char name[96])
     return payload ? payload + 3 : brace;
 }
 
-/* " name = 12," in the line; strings and nested fields are not looked into beyond their first number. */
+/* Finds " name = 12," in the line; of strings and nested fields only the first number counts. */
 static bool told(const char *line, const char *names, int64_t *value)
 {
     char want[64];

@@ -162,7 +162,7 @@ static bool has_ended(const struct host *h, const struct piece *p)
     return false;
 }
 
-/* Builds a chunk, and of those behind it which kernel_rows_ended says. */
+/* Builds a chunk, and the later ones named by kernel_rows_ended. */
 static void build(struct host *h, size_t i)
 {
     map_fini(&h->ended);

@@ -78,7 +78,7 @@ static const char *told_of(const struct run *r, int tid, int life)
     return text;
 }
 
-/* A process, and the machine's namespaces as the state dump tells them. */
+/* Makes the state dump of a process, with the machine's namespaces. */
 static void dump(struct maker *m, int64_t ts, int tid, uint32_t pid_ns, uint32_t net_ns, uint32_t uts_ns)
 {
     maker_dump_thread(m, 0, ts, tid, tid, 1, KERNEL_DUMPED_WAITING, "dumped");
@@ -117,7 +117,7 @@ static void statedump(void **state)
     dump(m, 21, 61, 112, 222, 333); /* second container of the same pod */
     dump(m, 22, 62, 113, ROOT_NET, ROOT_UTS);
     dump(m, 23, 63, ROOT_PID, 224, ROOT_UTS);
-    dump(m, 24, 64, ROOT_PID, ROOT_NET, 334); /* a host name of its own shuts nobody off */
+    dump(m, 24, 64, ROOT_PID, ROOT_NET, 334); /* own host name: no isolation */
     maker_fork_in(m, 0, 30, 62, 70, 70, 9, 113);
     struct run r = run(m);
     assert_string_equal(told_of(&r, 1, 0), "-");
@@ -130,7 +130,7 @@ static void statedump(void **state)
     assert_int_equal(container(&r, 70, 0), container(&r, 62, 0));
     const struct kernel_thread *k;
     kernel_tracker_threads(r.tracker, &k);
-    assert_int_equal(k[row_of(&r, 60, 0)].vtid, 3); /* the innermost, though the outer one was told last */
+    assert_int_equal(k[row_of(&r, 60, 0)].vtid, 3); /* innermost namespace, though the outer one was recorded last */
     assert_int_equal(k[row_of(&r, 60, 0)].pid_ns, 111);
     done(&r);
 }
@@ -181,7 +181,7 @@ static void unshare_then_fork(void **state)
     done(&r);
 }
 
-/* A number is told after its namespace was seen to be made; a thread that went there is known by it. */
+/* Checks a number recorded after its namespace was seen to be made; a thread that went there is identified by it. */
 static void numbers_told_later(void **state)
 {
     struct maker *m = machine();
@@ -245,7 +245,7 @@ static void numbers_used_again(void **state)
     done(&r);
 }
 
-/* The end of the first one was not seen; and one of which only the state dump told. */
+/* Checks reused numbers: the end of the first namespace was not seen; or it is known only by the state dump. */
 static void numbers_used_again_unseen(void **state)
 {
     struct maker *m = machine();

@@ -174,7 +174,7 @@ static void packets(void **state)
     maker_packet(m, 0, 25, false, 40 + 32 + 70000, h, header(h, 6, true, 0));
     maker_packet(m, 0, 26, false, 0, h, header(h, 6, false, 8 + 300));
     memset(h, 0, sizeof h);
-    maker_packet(m, 0, 27, true, 42, h, 1);                     /* ARP: no header told */
+    maker_packet(m, 0, 27, true, 42, h, 1);                     /* ARP: no header recorded */
     maker_packet(m, 0, 28, true, 0, h, header(h, 4, true, 10)); /* shorter than its headers */
     struct run r = run(m, &k);
     static const struct {
@@ -292,7 +292,7 @@ static void lives(void **state)
     done(&r);
 }
 
-/* A thread whose fork was not seen was made by whoever wakes it first, unless that is the idle thread. */
+/* Checks a thread whose fork was not seen: its parent is the first waker, unless that is the idle thread. */
 static void unseen_forks(void **state)
 {
     struct maker *m = maker_new(1, 0);
@@ -392,7 +392,7 @@ static void wake_events(void **state)
     }
 }
 
-/* A loss is told where it begins, and again for what was dropped at the end of the packet that told of it. */
+/* Checks that a loss is reported at its begin, and again for events dropped at the end of the reporting packet. */
 static void losses(void **state)
 {
     struct maker *m = maker_new(2, 0);

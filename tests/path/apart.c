@@ -147,7 +147,7 @@ static int64_t goes_on(const struct path_source *s, const char *world, const str
     return best;
 }
 
-/* The waits that the path meets on its own row, newest first: what is inside is asked for by itself. */
+/* Collects the waits that the path meets on its own row, newest first: the inside is queried separately. */
 static size_t pieces_inside(const struct path_source *s, const char *world, const struct path *p, size_t most)
 {
     size_t found = 0;
@@ -220,7 +220,7 @@ static void stopped_and_resumed(const struct path_source *s, const char *world, 
 
 /* ---- answers that come late ---- */
 
-/* A source around another one, that knows an answer only when it was asked for it before and some luck was had. */
+/* Source around another one that has an answer only after an earlier query, and with some luck. */
 struct slow {
     struct path_source source;
     const struct path_source *inner;

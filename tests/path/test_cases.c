@@ -108,7 +108,7 @@ static const struct expectation {
     /* Early return: A created X at 2 and itself worked on until 4; X's work since 3 is what A later waits for. */
     {"wakeup_new", "A 0-2 running; A 2-4 running[q]; X 4-6 running[q]; A 6-8 running[q]",
         "A 0-2 running; X 2-3 unknown; X 3-6 running[q]; A 6-8 running[q]"},
-    /* The signal was sent before A slept: A waited for nobody. */
+    /* Signal sent before A slept: A did not wait for it. */
     {"opened_delay", "A 0-3 running; A 3-6 blocked[woken before it slept]; A 6-9 running", NULL},
     {"opened", "A 0-3 running; X 3-6 running; A 6-9 running", NULL},
     /* Early return: A asked X at 2 and slept at 3. */
@@ -374,7 +374,8 @@ static void end_within_a_poll(void **state)
     fake_fini(&f);
 }
 
-/* Lost events are told, other ignorance of a state is not; the clocks put a message's send after its receive. */
+/* Checks that lost events are reported, other unknown states are not; the clocks put a message's send after its
+ * receive. */
 static void told_with_the_answer(void **state)
 {
     (void)state;
@@ -395,7 +396,7 @@ static void told_with_the_answer(void **state)
         p->gaps[1].begin == 6 && p->gaps[1].end == 8 && p->gaps[1].reason == PATH_NO_WAKER); /* two waits, one gap */
     assert_false(p->clamped);
     path_free(p);
-    f.rows.v[a].intervals.v[4].cause.kind = PATH_CAUSE_PENDING; /* the message's: asked for, not answered yet */
+    f.rows.v[a].intervals.v[4].cause.kind = PATH_CAUSE_PENDING; /* cause of the message: requested, not answered yet */
     p = walk_to(&source, 8);
     assert_int_equal(p->n_gaps, 3);
     assert_true(p->gaps[2].begin == 7 && p->gaps[2].reason == PATH_PENDING);
@@ -477,8 +478,8 @@ static void check_counts(const struct path_source *source, const char *name, siz
     path_free(p);
 }
 
-/* Woken in its own name (a handler that ran in its time): nobody else to follow, nothing missing. A message to itself
- * was under way. */
+/* Checks a wake in the thread's own name (a handler that ran in its time): no other row to follow, nothing missing. A
+ * message to itself was under way. */
 static void own_signals(void **state)
 {
     (void)state;
@@ -500,7 +501,7 @@ static void own_signals(void **state)
     fake_fini(&f);
 }
 
-/* A row that is said to have made itself, or to have been reached by itself: its past stays unknown. */
+/* Checks a row recorded as made, or woken, by itself: its past stays unknown. */
 static void own_maker(void **state)
 {
     (void)state;
@@ -522,7 +523,8 @@ static void own_maker(void **state)
     }
 }
 
-/* X and Y are said to have made each other at the same instant: no order of causes, and the walk ends all the same. */
+/* Checks X and Y recorded as made by each other at the same instant: no order of causes, and the walk ends all the
+ * same. */
 static void circle_of_makers(void **state)
 {
     (void)state;
@@ -548,7 +550,7 @@ static void circle_of_makers(void **state)
     fake_fini(&f);
 }
 
-/* X and Y are said to have woken each other from the same waits. */
+/* Checks X and Y recorded as woken by each other from the same waits. */
 static void circle_of_waits(void **state)
 {
     (void)state;

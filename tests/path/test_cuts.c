@@ -12,7 +12,7 @@
 
 enum { MOST_CHUNKS = 16 };
 
-/* Messages are those of the first run, which has no cuts: the wakes that were told of then are told again. */
+/* Run; messages are those of the first run, which has no cuts: wakes reported then are repeated. */
 struct run {
     bool again;
     struct graph_builder *graph;

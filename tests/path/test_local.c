@@ -257,12 +257,12 @@ static void nobody_sent_it(void **state)
     make_wake(&w.fa, wait, w.client, make_receive(&w.fa, make_flow(&w.fa, 2, 80, 1, 1000), 69000000, 999, w.client));
     make(&w.a, w.client, 71000000, GRAPH_RUNNING);
     vec_push(&w.b.losses, ((struct graph_loss){.begin = on_b(68000000), .end = on_b(68500000), .count = 5}));
-    /* A wait that nobody was seen to end, and one whose end was lost. */
+    /* Wait without a recorded end, and one whose end was lost. */
     make(&w.a, w.client, 72000000, GRAPH_BLOCKED);
     make(&w.a, w.client, 73000000, GRAPH_RUNNING);
     make(&w.a, w.client, 74000000, GRAPH_BLOCKED)->cause.kind = GRAPH_CAUSE_LOST;
     make(&w.a, w.client, 75000000, GRAPH_RUNNING);
-    /* A wait that nobody was seen to end, while this host lost events. */
+    /* Wait without a recorded end, while this host lost events. */
     make(&w.a, w.client, 76000000, GRAPH_BLOCKED);
     make(&w.a, w.client, 77000000, GRAPH_RUNNING);
     vec_push(
@@ -324,7 +324,7 @@ static void translated(void **state)
     make(&w.b, w.server, on_b(90000000), GRAPH_RUNNING);
     uint32_t out = make_flow(&w.fb, 2, 80, 1, 1000), in = make_flow(&w.fa, 9, 4000, 1, 1000);
     for (int64_t i = 0; i < 8; i++) {
-        if (i != 5) /* the walk goes backwards: this one and the last are asked for first */
+        if (i != 5) /* order of requests: the walk goes backwards, so this one and the last come first */
             make_send(&w.fb, out, on_b((10 * i + 3) * 1000000), (uint64_t)(TRANSLATED + i), w.server);
         make(&w.a, w.client, (10 * i + 2) * 1000000, GRAPH_RUNNING);
         struct made_interval *wait = make(&w.a, w.client, (10 * i + 5) * 1000000, GRAPH_NETWORK);
@@ -347,7 +347,7 @@ static void translated(void **state)
     leave(&w);
 }
 
-/* A peer that nobody traced is asked for a few times, not for each of its messages. */
+/* Checks that an untraced peer is queried a few times, not for each of its messages. */
 static void untraced_peer(void **state)
 {
     (void)state;

@@ -228,7 +228,7 @@ static void make_barriers(struct plot *p, int late, int steps, struct barrier *o
 
 /* ---- tests ---- */
 
-/* Messages of one rank at the same instant are told in another order by each telling: moved apart. */
+/* Moves messages of one rank at the same instant apart, because their order is arbitrary. */
 static void part(struct plot *p)
 {
     for (size_t i = 0; i < p->messages.n; i++)
@@ -261,7 +261,7 @@ static void expect_same(const struct path *a, const struct path *b, const char *
             (int)a->n_gaps, (int)b->n_segments, (int)b->n_links, (int)b->n_gaps);
 }
 
-/* Whatever is asked of a world that spins is what the world that sleeps answers. */
+/* Checks that queries of a spinning world have the answers of the sleeping world. */
 static void compare(const struct plot *p, uint64_t *dice, int questions, const char *what)
 {
     struct world *spins = tell(p, true), *sleeps = tell(p, false);
@@ -463,7 +463,7 @@ static void shown(void **state)
     say(&p, 0, 1, 10 * MS, 10 * MS + 100 * US);
     say(&p, 1, 0, 29 * MS, 30 * MS);
     say(&p, 0, 1, 40 * MS, 40 * MS + 100 * US);
-    say(&p, 1, 0, 49 * MS, 50 * MS);            /* awake, but it did not ask */
+    say(&p, 1, 0, 49 * MS, 50 * MS);            /* awake, without a query */
     say(&p, 0, 1, 61 * MS, 61 * MS + 100 * US); /* message in the midst of a query */
     say(&p, 1, 0, 69 * MS, 70 * MS);
     say(&p, 1, 0, 79 * MS, 80 * MS); /* message after a vain query, while asleep */

@@ -45,7 +45,7 @@ struct world {
     int32_t n, hosts;
 };
 
-/* The time as the host's clock told it. */
+/* Returns the time shown by the host's clock. */
 static int64_t told(const struct world *w, int32_t row, int64_t t)
 {
     return (t + w->skew[row % w->hosts]) / w->grain * w->grain;

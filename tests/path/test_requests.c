@@ -50,7 +50,7 @@ static struct flow_packet *last(struct world *w, bool sent)
     return sent ? &f->sends.v[f->sends.n - 1] : &f->receives.v[f->receives.n - 1];
 }
 
-/* Bytes that come to the server, or go from it: of a client that had all, and a server that got all. */
+/* Adds bytes received or sent by the server: of a client that had all, and a server that got all. */
 static struct flow_packet *come(struct world *w, int64_t ts, uint32_t bytes)
 {
     make_receive(&w->flows[SERVER], w->in, ts, w->seq[0] += bytes, w->server);
@@ -288,7 +288,7 @@ static void closed(void **state)
     begin(&w);
     come(&w, 100, 7);
     go(&w, 300, 20);
-    come(&w, 1000, 7)->flags |= FLOW_FIN; /* asks, and will not ask more: the FIN is a number, too */
+    come(&w, 1000, 7)->flags |= FLOW_FIN; /* request with FIN: the FIN is a number, too */
     last(&w, false)->seq_end = ++w.seq[0];
     go(&w, 1500, 20)->flags |= FLOW_FIN;
     last(&w, true)->seq_end = ++w.seq[1];
@@ -422,7 +422,7 @@ static void connected_to(void **state)
     for (int seen = 0; seen < 3; seen++) {
         struct world w;
         begin(&w);
-        if (seen == 2) { /* somebody else's connection there was recorded from its beginning */
+        if (seen == 2) { /* unrelated connection there, recorded from its beginning */
             connect(&w, 333, 50000);
             come(&w, 1, 0)->flags = FLOW_SYN;
         }

@@ -97,7 +97,7 @@ static void one_end(void **state)
     end(&w);
 }
 
-/* An address of several hosts tells nothing. */
+/* Checks that an address of several hosts identifies none. */
 static void address_of_several(void **state)
 {
     (void)state;
@@ -161,7 +161,7 @@ static void many_receivers(void **state)
     end(&w);
 }
 
-/* Loopback is each host's own; where events tell no addresses, nobody knows who is meant. */
+/* Checks that loopback is each host's own; events without addresses identify no host. */
 static void what_joins_nothing(void **state)
 {
     (void)state;

@@ -131,7 +131,7 @@ static void the_same_world_gives_the_same_advice(void **state)
         struct advice_move a[HOSTS] = {0}, b[HOSTS] = {0};
         make_world(&w);
         size_t n = place_advice_find(&w.is, a);
-        for (size_t i = 0; i < w.is.n_talk / 2; i++) { /* whatever the order in which pairs are told */
+        for (size_t i = 0; i < w.is.n_talk / 2; i++) { /* any order of pairs */
             struct advice_talk t = w.talk[i];
             w.talk[i] = w.talk[w.is.n_talk - 1 - i];
             w.talk[w.is.n_talk - 1 - i] = t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace arrives from a node that may be anything: what it says is checked, and nothing appears but what is whole. */
+/* Receiving a trace from an untrusted node: its messages are checked, and only whole traces become visible. */
 #include <dirent.h>
 #include <ftw.h>
 #include <stdio.h>

@@ -18,7 +18,7 @@ struct scene {
 static const struct cluster_host hosts[] = {
     {.name = "web", .clock_name = "web", .key = 1}, {.name = "db", .clock_name = "db", .key = 2}};
 
-/* Four nodes of two CPUs; web shall go from a to b, and db as the test says. */
+/* Makes four nodes of two CPUs; web shall move from a to b, and db as the test requests. */
 static struct scene begin(int32_t from, int32_t to)
 {
     static const char *const names[] = {"a", "b", "c", "d"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sentence above a path: paths told by hand, and what a person would say of them. */
+/* Sentence above a path: paths written by hand, with the sentence that a person would write. */
 #include "../base/test.h"
 #include "base/text.h"
 #include "graph/graph.h"
@@ -64,7 +64,7 @@ static int32_t row_of(struct told *t, const struct piece *p)
     return (int32_t)i;
 }
 
-/* A total for each piece: rows here do a thing once, or in one way. */
+/* Makes a total for each piece: rows here have each state once, or of one kind. */
 static void tell(struct told *t, const struct piece *pieces, size_t n, struct text *out)
 {
     int64_t at = 0;
@@ -171,7 +171,7 @@ static void many(void **state)
     expect("4.000 s: 100 % 4000 × worker computed 4.000 s", p, MOST);
 }
 
-/* A share is told by what makes that share: 98 % of which 87 % are one thread's are not told by that thread. */
+/* Checks that a share names its main part: a share of 98 % is not named by a thread that has 87 %. */
 static void shares_of_what_is_named(void **state)
 {
     (void)state;
@@ -182,7 +182,7 @@ static void shares_of_what_is_named(void **state)
         {"db", 2, "b", GRAPH_NETWORK, 10, NULL, "web"}, {"web", 1, "a", GRAPH_RUNNING, 10});
 }
 
-/* "98 % db slept by itself (202 postgres, 250.5 ms)": in each share that is told so, the time is that share. */
+/* Checks texts like "98 % db slept by itself (202 postgres, 250.5 ms)": the time must be that share. */
 static void check_share(const char *share, double length_ms)
 {
     double percent, ms = 0;

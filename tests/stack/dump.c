@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stack_dump TRACE: what the store of call stacks of a trace says, in lines for stack_truth.py to judge. */
+/* stack_dump TRACE: prints the contents of a trace's call stack store, as lines for stack_truth.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list of chunks says what the store of one pass says, wherever the cuts are. */
+/* Lists of chunks equal the store of one pass, wherever the cuts are. */
 #include "../base/test.h"
 
 #include "cut.h"
@@ -370,8 +370,7 @@ static void damaged_carries(void **state)
     assert_true(loaded > 0 && refused > 0);
 }
 
-/* Chunks that do not belong behind each other are refused, or say something that does no harm; one that is missing does
- * none either. */
+/* Checks that chunks that do not belong after each other are refused, or harmless; a missing one is harmless, too. */
 static void strange_lists(void **state)
 {
     struct made m;

@@ -256,8 +256,8 @@ static void test_without_contexts(void **state)
     remove_place(&p);
 }
 
-/* A function that calls itself, and leaves the inner calls by longjmp: its exit says by the return address which one
- * ends. An address that no call has is no reason to end none. */
+/* Checks a function that calls itself, and leaves the inner calls by longjmp: the return address of its exit identifies
+ * the call. An address of no call is no reason to end none. */
 static void test_left_by_longjmp(void **state)
 {
     struct place p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dump TRACE [intervals]: what the state store of a trace says, in lines for truth.py to judge. */
+/* dump TRACE [intervals]: prints the contents of a trace's state store, as lines for truth.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -34,7 +34,7 @@ static void expect_interval(const struct state_store *s, const struct state_inte
     expect_name(v->name);
 }
 
-/* Rows of which kind tell of the rows of this one, too; -1: none. */
+/* Returns the kind whose rows also have data of this kind's rows; -1: none. */
 static int parts_of(int kind)
 {
     return kind == STATE_CPU           ? STATE_THREAD
@@ -43,8 +43,8 @@ static int parts_of(int kind)
                                        : -1;
 }
 
-/* However wrong the entries are, going on at each interval's end comes to the end after not more steps than there are
- * entries: at most 32 for each that the row tells. */
+/* Reads from each interval's end, however wrong the entries are: it must end after at most as many steps as there are
+ * entries, at most 32 for each that the row claims. */
 static void read_range(const struct state_store *s, int kind, size_t row)
 {
     static struct state_interval list[MOST];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A builder that begins with what was carried over a cut says of what comes behind it what one pass says. */
+/* Builder that begins with the state carried over a cut: its results after the cut equal those of one pass. */
 #include "../base/test.h"
 
 #include <stdio.h>

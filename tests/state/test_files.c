@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules by which calls tell who works with which file. Expected rows follow from the rules of the documentation
+/* Rules by which calls show the use of files by threads. Expected rows follow from the rules of the documentation
  * (docs/formats/states.md). */
 #include "world.h"
 

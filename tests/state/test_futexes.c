@@ -54,7 +54,7 @@ static void waits_and_wakes(void **state)
     assert_int_equal(state_latencies(w.store, STATE_LATENCY_LOCK), 2); /* latencies seen from begin to end */
     struct state_interval track;
     assert_true(state_at(w.store, STATE_FUTEX_WAITS, 0, 200, &track));
-    assert_int_equal(track.amount, 1); /* the row that tells more */
+    assert_int_equal(track.amount, 1); /* row with more details */
     world_close(&w);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list of chunks says what the store of one pass says, wherever the cuts are. */
+/* Lists of chunks equal the store of one pass, wherever the cuts are. */
 #include "../base/test.h"
 
 #include <stdio.h>

@@ -33,8 +33,8 @@ static void made_at_random(void **state)
         cuttings_compare_made(&c, "made", i, story_random(random_seed + i, i % 4 ? 300 + 100 * i : 12000));
 }
 
-/* CPU 2 tells now and then who had it all the while: what its threads called then begins before what others called
- * meanwhile, often in the same ns. Others wait in a call for long. */
+/* Makes events whose thread on CPU 2 is revealed only now and then: its calls begin before those of others meanwhile,
+ * often in the same ns. Others wait in a call for long. */
 static struct maker *make_late(uint64_t seed, size_t n)
 {
     struct maker *m = maker_new(3, 0);
@@ -164,7 +164,7 @@ static size_t size_of(const char *path)
     return (size_t)s.st_size;
 }
 
-/* Whatever a file says: no harm. Checksums are not compared on opening. */
+/* Checks that no contents of a file do harm. Checksums are not compared on opening. */
 static void damage_leads_nowhere(void **state)
 {
     enum { CUTS = 4, FLIPS = 400 };

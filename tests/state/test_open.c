@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening looks at little; what a damaged file says later leads nowhere. */
+/* Opening reads little; later reads of a damaged file do no harm. */
 #include <fcntl.h>
 
 #include "read_all.h"
@@ -139,7 +139,7 @@ static void damage_leads_nowhere(void **state)
     world_close(&w);
 }
 
-/* Entries and their checksums are not looked at on opening, only when asked. */
+/* Checks that contents and their checksums are not read on opening, only on request. */
 static void contents_are_checked_when_asked(void **state)
 {
     struct kernel_tracker w;
@@ -215,7 +215,7 @@ static void pairs_are_checked(void **state)
     c = *paired;
     c.number_width |= 192;
     check_cell(&w, paired, &c, ERR_FORMAT);
-    /* Rows of threads have none, not even one that tells what was there: it waited for a CPU, and then had it. */
+    /* Paired cells are refused in rows of threads, even with the true contents: it waited for a CPU, and then had it. */
     r = &s->rows[LATECOMER];
     const struct state_disk_cell *plain = cell_of(s, r);
     struct cell_entry waits = cell_entry(plain, 0), runs = cell_entry(plain, 1);

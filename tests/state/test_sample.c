@@ -434,7 +434,7 @@ static void random_uses(struct reader *r, size_t uses)
         int io = world_random(changes) == 0 ? (r->is_open ? KERNEL_IO_CLOSE : KERNEL_IO_OPEN)
             : world_random(5)               ? KERNEL_IO_READ
                                             : KERNEL_IO_OTHER;
-        /* Two uses that meet and move as much are one entry: of the second the row tells no bytes. */
+        /* Adjacent uses that move equal amounts are one entry: the row has no bytes for the second. */
         int64_t more = (int64_t)random_bits(byte_bits);
         bytes = !pause && more == bytes ? more + 1 : more;
         use_file(r, io, pause, duration, bytes);

@@ -70,7 +70,7 @@ static void thread_life(void **state)
     world_close(&w);
 }
 
-/* A switch tells what the thread that leaves does next, also when nothing of it was seen before. */
+/* Checks that a switch reveals the next state of the thread that leaves, also without earlier events of it. */
 static void left_as_first_event(void **state)
 {
     struct kernel_tracker w;
@@ -113,7 +113,8 @@ static void revealed_by_first_switch(void **state)
     world_close(&w);
 }
 
-/* A child waits for a CPU from its fork; its latency is from its wake, which is told again as that of any other. */
+/* Checks that a child waits for a CPU from its fork; its latency is from its wake, which is repeated like that of any
+ * other. */
 static void first_dispatch(void **state)
 {
     struct kernel_tracker w;

@@ -18,7 +18,7 @@ struct sum {
 struct model {
     struct kernel_tracker w;
     struct sum sums[THREADS][2];
-    struct sum unknown[WORLD_CPUS][2]; /* moved by whoever has the CPU */
+    struct sum unknown[WORLD_CPUS][2]; /* sums moved by an unknown thread on the CPU */
     int32_t on[WORLD_CPUS];            /* truly */
     int64_t since[WORLD_CPUS];         /* time since which an unknown thread is this one */
     int call[THREADS];                 /* enum kernel_io, NONE: in none */
@@ -89,7 +89,7 @@ static void end_call(struct model *m, int cpu)
     int32_t row = m->on[cpu];
     int io = m->call[row];
     if ((io == KERNEL_IO_READ || io == KERNEL_IO_WRITE) && !m->only && !world_random(50))
-        io = KERNEL_IO_READ + KERNEL_IO_WRITE - io; /* an end and a begin are missing, though nothing tells it */
+        io = KERNEL_IO_READ + KERNEL_IO_WRITE - io; /* missing end and begin, without a reported loss */
     bool moves = io <= KERNEL_IO_COPY;
     int64_t ret = moves || io == KERNEL_IO_SYNC ? results[world_random(8)] : (int64_t)world_random(DESCRIPTORS + 1) - 1;
     m->call[row] = KERNEL_IO_NONE;

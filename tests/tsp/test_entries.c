@@ -198,7 +198,7 @@ static void test_outputs_and_families(void **state)
     assert_int_equal(number_of(&stranger, id_of(&output, 3)), 3);
 }
 
-/* Siblings that are the same are told apart by their order. */
+/* Checks that equal siblings are distinguished by their order. */
 static void test_alike(void **state)
 {
     for (int64_t i = 0; i < 5; i++)
@@ -213,7 +213,7 @@ static void test_alike(void **state)
         assert_int_equal(id_of(&output, FIRST + i), before[i]);
 }
 
-/* Two shared ones with the same 52 bits, as of two hosts; and whoever has an id by its file keeps it. */
+/* Checks two shared entries with the same 52 bits, as of two hosts; an id found in the file is kept. */
 static void test_shared_that_meet(void **state)
 {
     world.keys[4] = world.keys[1] ^ 1;
@@ -233,7 +233,8 @@ static void test_shared_that_meet(void **state)
     assert_int_equal(number_of(&output, id_of(&output, 5)), 5);
 }
 
-/* Shared ones need no tree. An id of nobody costs one tree for each request at most, and none when it is whole. */
+/* Checks that shared entries need no tree. An unknown id costs one tree for each request at most, and none if it is
+ * complete. */
 static void test_trees_are_few(void **state)
 {
     int64_t many[100];

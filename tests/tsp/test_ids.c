@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ids of entries: who has one keeps it, whatever is asked for, in which order, before and after the table is read back;
- * nobody is ever given another's. Ids of few bits, so that keys meet all the time. */
+/* Ids of entries are kept, whatever is requested, in which order, before and after the table is read back; an id is
+ * never given to another entry. Ids of few bits, so that keys collide all the time. */
 #include "../base/test.h"
 
 #include "base/map.h"
@@ -38,7 +38,7 @@ static int begin(void **state)
     return 0;
 }
 
-/* The oracle: what each key was told first, and who was told each id. */
+/* Oracle: the first id returned for each key, and the owner of each id. */
 struct told {
     uint64_t id[KEYS];
     size_t who[1 << BITS];
@@ -190,7 +190,7 @@ static void write_whole(const char *bytes, size_t n)
     assert_int_equal(fclose(f), 0);
 }
 
-/* Damage is told, and costs nobody an id of his own; the next writing replaces the file. */
+/* Checks that damage is reported, and changes no id; the next writing replaces the file. */
 static void test_damage(void **state)
 {
     static char bytes[1 << 16];
@@ -240,7 +240,7 @@ static void test_nonsense(void **state)
     }
 }
 
-/* Whatever a file says that is sound as a container: no two keys get one id, nor one key two. */
+/* Checks any contents of a file that is sound as a container: no two keys get one id, nor one key two. */
 static void test_any_contents(void **state)
 {
     const uint64_t bits = BITS;

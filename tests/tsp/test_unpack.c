@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unpacking archives: it stops once nobody wants the archive any more. */
+/* Unpacking of archives: it stops once no client wants the archive any more. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -73,7 +73,7 @@ static unsigned end(struct place *p)
     return n;
 }
 
-/* Gone when asked so often. */
+/* Client that disappears after so many checks. */
 struct client {
     unsigned asked, patience;
 };
