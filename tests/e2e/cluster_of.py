@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A cluster under test: a broker with tables in files, and nodes, all of them processes of their own, which are stopped
-by their ids. What nodes say of themselves is read from the broker's tables with a few lines of the NATS protocol, which
-share nothing with the program."""
+"""Cluster under test: a broker with tables in files, and nodes, all of them separate processes, stopped by their ids.
+Registry entries are read from the broker's tables with a few lines of the NATS protocol, which share nothing with
+the program."""
 import base64
 import contextlib
 import json

@@ -69,7 +69,7 @@ class Numbers(Case):
             self.assertRegex(run.message, r"^weft: --begin: time .*\n$", run)
 
     def test_threads_by_number(self):
-        """A number too large for a tid names no thread, not another one; that nothing was found is said."""
+        """Numbers too large for a tid name no thread, not another one; the error says that nothing was found."""
         for value in ("4294967306", "18446744073709551626", "99999999999999999999", "nobody"):
             run = weft("threads", self.trace, "--thread", value, "--store", scratch())
             self.assertEqual(run.code, 0, run)
@@ -89,7 +89,7 @@ class Numbers(Case):
 
 
 class Twice(Case):
-    """However often and by whatever name a directory is given, its trace counts once, and a note says so."""
+    """Traces given twice, by whatever names of a directory, count once, with a note."""
 
     def setUp(self):
         self.trace = scenario("three-tier")
@@ -223,7 +223,7 @@ class Pieces(Case):
 
 
 class Names(Case):
-    """Traces that do not tell their host are named by their directories."""
+    """Traces without a host name are named by their directories."""
 
     def hosts(self, *args):
         return [r["host"] for r in self.json("info", *args)]
@@ -262,7 +262,7 @@ class Names(Case):
         self.assertEqual(self.hosts(f"front={top}/left", f"{top}/right"), ["front", "right"])
 
     def test_told_and_untold(self):
-        """A host that tells its name keeps it; another one that would be called the same is told apart."""
+        """Hosts with a recorded name keep it; others that would get the same name get another one."""
         top = self.tree("small/kernel")
         write_small(os.path.join(top, "other", "kernel"), 99, small_trace.METADATA)
         self.assertEqual(sorted(self.hosts(top)), ["small", "small#2"])
@@ -292,8 +292,8 @@ class Names(Case):
 
 
 class Serving(Case):
-    """A server that cannot start says in one line why and what to do; one that starts says what somebody may not
-    expect."""
+    """Servers that cannot start print one line with the reason and a remedy; those that start report unexpected
+    conditions."""
 
     def test_refused(self):
         file = os.path.join(scratch(), "file")
@@ -450,7 +450,7 @@ class Programs(Case):
         self.assertIn("Permission denied", run.stderr)
 
     def test_arguments_are_passed_as_given(self):
-        """Options are sorted out before it is known that a cluster is asked."""
+        """Options are parsed before a cluster query is recognised."""
         run = weft("threads", "--limit", "3", "--cluster", "nats://127.0.0.1:1", "--", "--help")
         self.assertEqual(run.code, 2, run)
         self.assertIn("give --cluster, or TRACEs, not both", run.message)
@@ -460,7 +460,7 @@ class Programs(Case):
 
 
 class Times(Case):
-    """+1.5s counts from the experiment's first event, whichever verb is asked; the first packet of a stream may have
+    """Times like +1.5s count from the experiment's first event, in every verb; the first packet of a stream may have
     been opened seconds before."""
 
     def test_start(self):
@@ -476,7 +476,7 @@ class Times(Case):
         self.assertEqual(min(begins), first + 2 * 10**9)
 
     def test_span(self):
-        """info tells when the first and the last event happened."""
+        """Times of the first and the last event in info."""
         trace = scenario("three-tier")
         truth = load(trace, "verify.json")["traces"]
         for row in self.json("info", trace):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Kernel and user-space traces of one boot, whose clock offsets were measured apart: one clock, one offset, and it is
-said. The truth: both traces have events at the same cycles."""
+"""Kernel and user-space traces of one boot, whose clock offsets were measured separately: one clock, one offset, and a
+note. The truth: both traces have events at the same cycles."""
 import json
 import os
 from collections import Counter

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`weft critpath --cluster`: nodes that have a host each, several, or copies of one, say together what one program with
-all their traces says; only who has a piece of the path is asked."""
+"""`weft critpath --cluster`: nodes that have a host each, several, or copies of one, together give the answer of one
+program with all their traces; only nodes with a piece of the path are queried."""
 import itertools
 import json
 import os
@@ -34,7 +34,7 @@ def hosts_of(recording):
 
 
 def named_threads(said, hosts, host=None):
-    """(host or None, number) of the threads that a ground truth names, however it is laid out."""
+    """Returns (host or None, number) of the threads in a ground truth, whatever its layout."""
     if isinstance(said, dict):
         host = said.get("host", host)
         yield from ((host, said[key]) for key in ("tid", "pid") if isinstance(said.get(key), int))
@@ -76,8 +76,8 @@ class Compared(Case):
         return far
 
     def check_cost(self, answer, holders, part=False):
-        """holders: {host: names of its nodes}. Nobody is asked whose hosts have no part in the answer; but with `part`
-        the way to it may lead over others: where the walk looks how far back the explanation of a wait goes."""
+        """Checks that nodes without a part in the answer are not queried. holders: {host: names of its nodes}. With
+        `part` others may be queried, where the walk checks how far back the explanation of a wait goes."""
         cost, told = answer["cost"], holders if part else hosts_in(answer)
         asked = set(cost["nodes"])
         self.assertEqual(len(asked), len(cost["nodes"]), cost)
@@ -109,7 +109,7 @@ class Compared(Case):
 
 
 class EachRecording:
-    """Tests of all recordings of several machines: of each what `recorded` says."""
+    """Tests of all recordings of several machines: each by `recorded`."""
 
     def test_three_tier(self):
         self.recorded("three-tier")
@@ -151,8 +151,8 @@ class Recorded(EachRecording, Compared):
             self.assertGreaterEqual(answers, fewest)
 
     def test_peers_that_were_not_traced(self):
-        """Anybody may have sent what came from an address that nobody owns, behind a router; but nobody who did not is
-        asked."""
+        """Peers that were not traced: messages from an unowned address may be anyone's, behind a router; but no node
+        that did not send is queried."""
         for name, thread, gone in (("scp-net", "n1", "n2"), ("mpi", "n1", "n3"), ("bsp", "n2", "n1")):
             recording = scenario(name)
             hosts = {h: path for h, path in hosts_of(recording).items() if h != gone}
@@ -421,7 +421,8 @@ class Made(Compared, test_worlds.Worlds):
                     self.assertEqual(self.rows(answer), oracle.path(thread, begin, end))
 
     def ask_of_namesakes(self, world, questions):
-        """questions: (thread, begin, end, names of those who have a part in it, each a node): nobody else is asked."""
+        """Checks that only nodes with a part are queried. questions: (thread, begin, end, names of those with a part,
+        each a node)."""
         folder, oracle = self.write(world), Oracle()
         with Cluster({name: [path] for name, path in hosts_of(folder).items()}) as cluster:
             for thread, begin, end, parts in questions:
@@ -444,7 +445,7 @@ class Made(Compared, test_worlds.Worlds):
         return thread.intervals[first].begin, thread.intervals[last].begin
 
     def test_an_address_of_two_machines(self):
-        """Two private networks use the same address: who sent the bytes is asked, and not its namesake."""
+        """Address of two machines in two private networks: the sender of the bytes is queried, and not its namesake."""
         world = World(new_dice(12), 4)
         one, asker, other, other_asker = world.hosts
         one.address = other.address = (192, 168, 0, 7)
@@ -459,7 +460,7 @@ class Made(Compared, test_worlds.Worlds):
                                       for thread in client.threads])
 
     def test_an_address_that_changes_hands(self):
-        """First one machine has it, then another: each is asked of its own time."""
+        """Address that changes from one machine to another: each is queried about its own time."""
         world = World(new_dice(13), 3)
         first, asker, second = world.hosts
         first.address = second.address = (192, 168, 0, 7)

@@ -41,7 +41,7 @@ def answers(how, reference, *args, questions):
 
 
 class Asker:
-    """Asks one question after the other, and remembers what nodes said (ask_paths memory)."""
+    """Sends one query after the other, and caches the nodes' answers (ask_paths memory)."""
 
     def __init__(self, reference, url, timeout_ms=30000 * SLOWDOWN):
         self.process = subprocess.Popen([askers(), "memory", reference, url, str(timeout_ms)], stdin=subprocess.PIPE,
@@ -63,7 +63,7 @@ def away(answer):
 
 
 class Restarts(threading.Thread):
-    """Kills nodes, one at a time, and starts them again, until told to end."""
+    """Kills nodes, one at a time, and restarts them, until stopped."""
 
     def __init__(self, cluster):
         super().__init__()

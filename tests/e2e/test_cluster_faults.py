@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Nodes and brokers that are killed, stopped, cut off, come back, leave or lie: an answer comes in time, says what is
-missing and who has it, and is right in all else."""
+"""Nodes and brokers that are killed, stopped, cut off, return, leave or lie: an answer comes in time, names missing
+data and their nodes, and is right in all else."""
 import concurrent.futures
 import json
 import os
@@ -211,7 +211,7 @@ class Nodes(Faults):
         self.whole()
 
     def test_traces_that_cannot_be_opened(self):
-        """The node is there and says why; others answer."""
+        """Nodes whose traces cannot be opened are present, with the reason; others answer."""
         empty = os.path.join(scratch(), "empty")
         os.makedirs(empty)
         node = self.cluster.add("empty", empty)
@@ -299,7 +299,7 @@ class Brokers(Faults):
 
 
 class LateBrokers(Compared):
-    """Nodes that are there before their broker wait for it, say so once, and serve their viewers meanwhile."""
+    """Nodes started before their broker wait for it, report it once, and serve their viewers meanwhile."""
 
     def setUp(self):
         self.recording = scenario("three-tier")
@@ -331,7 +331,7 @@ class LateBrokers(Compared):
         self.all_join()
 
     def test_too_slow(self):
-        """Connections are taken, and nobody speaks on them: longer than a node used to wait."""
+        """Broker that accepts connections and is silent, for longer than a node used to wait."""
         self.cluster.broker.process.send_signal(signal.SIGSTOP)
         try:
             self.nodes()
@@ -379,7 +379,7 @@ class Keepers(Compared):
         self.same(self.cluster, [few, many], "n1:210", "--reference", "n2")
 
     def test_what_nobody_has(self):
-        """The others' clocks are found, and nobody waits for the missing one's; when it comes back, all are."""
+        """Clocks of the other hosts are found, without waiting for the missing one's; when it comes back, all are."""
         recording = scenario("three-tier")
         hosts = hosts_of(recording)
         first = self.start(db=[hosts["db"]], client=[hosts["client"]])
@@ -430,8 +430,8 @@ class Split(Compared):
 
 
 class Liars(Compared):
-    """A node that says of paths what is not so, alone or beside one that has the same and is honest. The honest one
-    answers in another cluster of the broker, too, where the liar asks it."""
+    """Node with false answers about paths, alone or beside an honest one with the same data. The honest one answers in
+    another cluster of the broker, too, where the liar queries it."""
 
     # Answers that are rejected; and those that are accepted, or may be.
     SENSELESS = ("garbage", "cut", "vast", "refuses", "silent")

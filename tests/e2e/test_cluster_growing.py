@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sessions that grow on several nodes while somebody asks: what is answered is what one program says of the same
-archives."""
+"""Sessions that grow on several nodes during queries: answers equal one program's from the same archives."""
 import json
 import os
 import subprocess
@@ -17,7 +16,7 @@ DICE = new_dice(41)
 
 
 class Growing(Compared):
-    """Archives that arrive while somebody asks."""
+    """Archives that arrive during queries."""
 
     def cut(self, path, dice):
         out = scratch()

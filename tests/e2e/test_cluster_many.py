@@ -103,7 +103,7 @@ class Many(Case):
 
         def ask():
             while not stop.is_set() and not wrong:
-                run = self.ask(timeout_s=SLOWDOWN)  # half of it passes where a node dies that was just asked
+                run = self.ask(timeout_s=SLOWDOWN)  # half of the time-out passes if a node dies during its query
                 codes.append(run.code)
                 try:
                     if run.code == 1:  # missing: its own node

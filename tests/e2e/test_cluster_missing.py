@@ -57,7 +57,7 @@ class Asked(Compared):
         return {verb: self.ok(*verb, "--cluster", self.broker.url, "--format", "json").out for verb in self.VERBS}
 
     def compare(self, verb, far, near):
-        """critpath says what its answer cost."""
+        """Compares the answers, without the cost that critpath states."""
         far, near = json.loads(far), json.loads(near)
         self.assertEqual(*map(bare, (far, near)) if "--thread" in verb else (far, near), verb)
 
@@ -109,8 +109,8 @@ class Missing(Asked):
         self.answers()
 
     def test_entries_of_neighbouring_releases(self):
-        """A card without a condition, as the release before puts it, and one with more at its end, as a later release
-        may, count as what they say: copies of a host, which are asked when its node is away."""
+        """Entries without a condition, as of the release before, and those with additions at their end, as of a later
+        release, count as they are: copies of a host, which are queried when its node is away."""
         self.start()
         full = self.answers()
         table = self.broker.table(NODES)
@@ -151,8 +151,8 @@ class Missing(Asked):
 
 
 class Copies(Asked):
-    """A copy on another node that has some of the archives of a session: never asked while the node that has all
-    answers; then what it has is used, and what it lacks is missing."""
+    """Copy of some archives of a session on another node: never queried while the node that has all answers; then its
+    data are used, and the rest is missing."""
     CUTS, COPIES = 7, {"first": range(0, 4), "last": range(4, 8), "ends": (0, 1, 6, 7), "middle": range(2, 6),
                        "each other": range(0, 8, 2)}
 
@@ -270,7 +270,7 @@ class Traces(Asked):
     """Nodes that have traces which they cannot open."""
 
     def note(self, begin):
-        """A line that the cluster's answers tell."""
+        """Returns the note that the cluster's answers contain."""
         def told():
             run = weft("threads", "--cluster", self.broker.url)
             lines = [line for line in run.message.splitlines() if line.startswith(f"weft: note: {begin}")]

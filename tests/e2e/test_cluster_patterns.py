@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Copying and computing clusters (bench/make_cluster) against what is known of them: the path is the one that their
-history tells, exactly on one clock, to the clocks' error on clocks of their own, and the same from node to node."""
+"""Copying and computing clusters (bench/make_cluster) with known truth: the path equals the one of their history,
+exactly on one clock, to the clocks' error on separate clocks, and the same from node to node."""
 import os
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def make(pattern, nodes, *more):
 
 
 def rows(answer):
-    """Segments as the history tells them: where only the detail changes they are one."""
+    """Returns segments as in the history: if only the detail changes they are one."""
     out = []
     for s in answer["segments"]:
         row = (s["host"], s["tid"], s["begin"] - START_NS, s["end"] - START_NS, s["state"])

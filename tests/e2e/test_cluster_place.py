@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`weft place`: traces are moved between nodes that are processes of their own, and nothing is lost whoever is
-killed."""
+"""`weft place`: traces are moved between nodes in separate processes, and nothing is lost whichever is killed."""
 import filecmp
 import json
 import os
@@ -267,7 +266,8 @@ class Snips(ThreeTier):
         self.assertEqual(bare(self.answer(c)), bare(want))
 
     def test_it_answers_as_a_tracer_that_ran_only_then(self):
-        """The node that had the trace has left: what the snip tells, babeltrace2's own cut of the trace tells."""
+        """Answers from an excerpt after the node with the trace has left: the same as from babeltrace2's own cut of the
+        trace."""
         need("babeltrace2")
         c = self.start(self.hosts, ["client", "db"])
         query = self.local()["query"]

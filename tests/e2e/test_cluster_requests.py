@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`weft critpath --requests` over a cluster: nodes tell which requests they served, the paths are followed from node to
+"""`weft critpath --requests` over a cluster: nodes report the requests they served, the paths are followed from node to
 node, and their sums are those of all traces in one place."""
 import json
 
@@ -75,7 +75,8 @@ class Many(Asked):
 
 
 class Interrupts(Asked):
-    """Replies whose last bytes an acknowledgement let go: their paths begin where the interrupt was handled."""
+    """Replies whose last bytes were released by an acknowledgement: their paths begin where the interrupt was
+    handled."""
     recording = "scp-net"
 
     def test_the_same_as_of_traces(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Nodes that are far from their broker: a question costs as many round trips as the answer says that it took rounds,
-and one for finding the thread; each node is asked once per round. How long that takes: bench/cluster.py --delay."""
+"""Nodes that are far from their broker: a query costs as many round trips as the rounds in its answer, and one for
+finding the thread; each node is queried once per round. Durations: bench/cluster.py --delay."""
 import json
 import os
 
@@ -18,7 +18,7 @@ QUESTIONS = max(3, 12 // SLOWDOWN)
 
 class FarBroker(Compared):
     def start(self, hosts):
-        """hosts: {name: traces}. Who asks is beside the broker."""
+        """Starts a cluster. hosts: {name: traces}. The client is beside the broker."""
         broker = Broker()
         self.delay = Delay(broker.port, DELAY_S)
         self.addCleanup(self.delay.stop)
@@ -30,7 +30,7 @@ class FarBroker(Compared):
         return cluster
 
     def asked(self, cluster, thread, *options):
-        """The answer, or None where the question has none."""
+        """Returns the answer, or None if there is none."""
         self.delay.forget()
         run = cluster.ask(thread, *options)
         if run.code:

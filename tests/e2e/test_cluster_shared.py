@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`weft index --cluster`: nodes index traces of storage that all of them see, each once, and have them open from then
-on: a node that goes is stood in for by the others, one that
-comes back has its share again, and nobody asking notices."""
+"""`weft index --cluster`: nodes index traces on common storage, each once, and keep them open: a node that leaves is
+replaced by the others, one that comes back has its share again, and clients notice nothing."""
 import hashlib
 import json
 import os
@@ -201,7 +200,7 @@ class Once(Shared):
 
 
 class Gone(Shared):
-    """Nodes that go and come while somebody asks."""
+    """Nodes that leave and return during queries."""
 
     def setUp(self):
         super().setUp()
@@ -331,7 +330,7 @@ class Work(Shared):
         self.indexed(self.index(), up_to_date=1)
 
     def test_asker_stopped(self):
-        """ctrl-C: what nobody has begun is withdrawn."""
+        """Client stopped by ctrl-C: work not yet begun is withdrawn."""
         for i in range(20):
             self.small(f"small/{i}", f"m{i}")
         self.cluster.nodes["a"].freeze()

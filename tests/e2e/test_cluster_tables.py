@@ -38,7 +38,7 @@ class Three(Compared):
 
 class Clocks(Three):
     def lose(self):
-        """web is killed, then whoever keeps the clocks and has gathered packets; another one keeps them now."""
+        """Kills web, then the clock leader, which has gathered packets; another node becomes leader."""
         self.cluster.nodes["web"].kill()
         if self.keeper() != "web":
             first = self.cluster.nodes[self.keeper()]

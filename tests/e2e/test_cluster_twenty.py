@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Twenty nodes, each in a network namespace of its own that sees no traces but its own, and a broker in one more: what
-they say together is what one program says that has all traces, and those that hold nothing of the path do nothing."""
+"""Twenty nodes, each in a network namespace of its own that sees only its own traces, and a broker in one more:
+together they give the answer of one program with all traces, and nodes without a part of the path do nothing."""
 import json
 import os
 
@@ -28,7 +28,7 @@ def cpu_ms(pid):
 
 
 def told(run):
-    """The bytes of what two answers have in common: all but how they came by it."""
+    """Returns the common bytes of two answers: all but their cost."""
     head, _, rest = run.text.partition('"method":')
     return head + rest[rest.index('"segments":'):rest.index('"cost":')]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The Critical Path of a server that is a node of a cluster goes on to the other nodes: what it shows is what
-`weft critpath` says of all traces in one place, told by the clock of the server's own machine."""
+"""Critical Path of a server that is a node of a cluster: it continues on the other nodes. The view equals `weft
+critpath` of all traces in one place, by the clock of the server's own machine."""
 import json
 import os
 import unittest
@@ -124,8 +124,8 @@ class Views(Case):
         self.assertEqual(self.machines(server, outputs), set(HOSTS))
 
     def test_away(self):
-        """A node that is gone is named where its piece is missing; the rest is there. Back again, all is. Who was told
-        before still knows."""
+        """Node that is gone: it is named where its piece is missing; the rest is present. All returns with it. Clients
+        that had the piece keep it."""
         end = self.truth["query"]["end"]
         self.assertEqual(self.machines(self.server, self.outputs), set(HOSTS))
         self.cluster.nodes["web"].kill()

@@ -405,7 +405,7 @@ class Hostile(Case):
             self.assertIn(b"not understood", answer.body)
 
     def test_more_spans_than_an_answer_has(self):
-        """200 000 at most: what is missing is said, and summaries are of all."""
+        """Traces above the limit of 200 000 spans: missing ones are reported, and summaries are of all."""
         trace, small, n, base = "ee" * 16, "e0" * 16, 200_007, int(time.time() * 1e9) // 1000 * 1000
         head = made.blob(1, bytes.fromhex(trace))
         spans = [made.blob(2, head + made.blob(2, struct.pack(">Q", i)) + b"\x2a\x01x" +

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""query.filter of Jaeger's newer interface: what its RFC 0005 says each operator asks, told here once more in Python,
-of spans that were sent."""
+"""query.filter of Jaeger's newer interface: each operator as defined by its RFC 0005, implemented once more in Python,
+on spans that were sent."""
 import json
 import time
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weft collect on a disk that is really full: what cannot be kept is not acknowledged, senders are told to come again,
-nothing that was acknowledged is lost, and all goes on once there is room."""
+"""weft collect on a really full disk: spans that cannot be stored are not acknowledged, senders get a retry time, no
+acknowledged span is lost, and all continues once there is room."""
 import os
 import signal
 

@@ -317,7 +317,7 @@ class Hostile(Case):
         self.assertEqual((refused, answered), ({2 * i + 1 for i in range(100, 150)}, {2 * i + 1 for i in range(100)}))
 
     def test_half_open(self):
-        """Connections that say nothing, or half of something, and pings whose answers nobody reads."""
+        """Connections that are silent, or stop in the middle of a frame, and pings whose answers are not read."""
         silent = [self.connect(begin=PREFACE[:i % 24]) for i in range(300)]
         half = [self.connect(frame(HEADERS, 4, 1, HEAD), frame(DATA, 0, 1, b"\0\0\0\1\0abc")) for _ in range(100)]
         deaf = self.connect()

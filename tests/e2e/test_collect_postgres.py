@@ -104,7 +104,7 @@ class Indexed(test_collect_search.Indexed):
 
 class SearchAmongDropped(Case):
     def test_cost(self):
-        """A search asks nothing about the numbers of spans that are gone."""
+        """Searches do not query numbers of deleted spans."""
         gone = 1000  # groups
         with PostgresCollect("--keep", "none") as c:
             c.send(made.of([made.made(f"{n:032x}", 1, attributes=[made.text("k", f"v{n}")]) for n in range(1, 9)]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Options that are set in files and in the environment; completion and manual pages, which are made of what the verbs
-and their pages say."""
+"""Options set in files and in the environment; completion and manual pages, which are made from the verbs and their
+pages."""
 import os
 import re
 import subprocess

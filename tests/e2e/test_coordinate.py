@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weft coordinate: many servers answer as one that holds all their traces. Compared by labels; what is by its own
-server (ids, uuids) and what is said to differ (docs/coordinator.md) is left out."""
+"""weft coordinate: many servers answer as one that holds all their traces. Compared by labels; values of single servers
+(ids, uuids) and documented differences (docs/coordinator.md) are left out."""
 import json
 import os
 import signal
@@ -68,7 +68,7 @@ class Answers(Compared, Case):
         self.assertEqual(tree["entries"][0]["start"], self.whole["start"])
 
     def test_statistics_are_sums_over_all_machines(self):
-        """Total and Selection, of the whole and of a range; each row below tells its machine."""
+        """Statistics: Total and Selection, of the whole and of a range; each row below names its machine."""
         middle = {"start": self.whole["start"] + 10**9, "end": self.whole["end"] - 10**9}
         compared = 0
         for what in ("irq", "futex"):

@@ -74,7 +74,7 @@ class OneClock(test_coordinate.Answers):
             self.assertEqual([by[h][k] for k in ("start", "end")], [self.trace(h)[k] for k in ("start", "end")])
 
     def test_any_range(self):
-        """Samples of a range lie where they are asked for, to the last ns, and show what one server shows."""
+        """Samples of any range are at the requested times, to the last ns, and equal one server's."""
         dice, begin, end = new_dice(3), self.whole["start"], self.whole["end"]
         for _ in range(12):
             a, b = sorted(dice.randrange(begin, end) for _ in range(2))
@@ -128,7 +128,7 @@ class OneClock(test_coordinate.Answers):
         self.assertEqual(self.many.delete(f"{at}/{made.json['id']}").status, 200)
 
     def test_a_server_of_another_name(self):
-        """`clock: HOST` says whose clock it is by."""
+        """Clock given by `clock: HOST`, for a server of another name."""
         config = write(
             f"clocks: {self.path}\ntrace-servers:\n  - url: {self.shop.servers['db'].url}\n    name: other\n"
             "    clock: db\n"

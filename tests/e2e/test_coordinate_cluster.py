@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """weft coordinate --cluster: nodes of a cluster are its servers. They appear, leave, die and come back by themselves,
-also at another address, and while the broker is started again; what lies elsewhere than it says is named."""
+also at another address, and while the broker is restarted; data that are not where they are announced are named."""
 import itertools
 import json
 import os
@@ -275,8 +275,8 @@ class Found(Case):
 
 
 class Paths(Case):
-    """The critical path of a coordinator of nodes is that of all their machines, as one server with all traces, and
-    the verb, tell it."""
+    """Critical path of a coordinator of nodes: over all their machines, as on one server with all traces, and in the
+    verb."""
 
     @classmethod
     def setUpClass(cls):

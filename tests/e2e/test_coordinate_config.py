@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The configuration of weft coordinate: what is read, what is said to be wrong and where, what is generated, and what
-is made of it on the servers."""
+"""Configuration of weft coordinate: reading, errors with their places, generation, and its effect on the servers."""
 import os
 import re
 import subprocess

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weft coordinate while its servers are stopped, killed, started again or talk nonsense: the others' data arrive, who
-is missing is named, and nobody waits for it longer than said."""
+"""weft coordinate while its servers are stopped, killed, restarted or send nonsense: the others' data arrive, missing
+servers are named, and no client waits for them longer than documented."""
 import http.client
 import json
 import os

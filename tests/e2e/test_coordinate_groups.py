@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weft coordinate joins pieces of one machine's session that lie on several servers: they answer as one server that has
-the whole session. What is said to differ (docs/coordinator.md) is left out, or measured here."""
+"""weft coordinate joins pieces of one machine's session on several servers: they answer as one server that has the
+whole session. Documented differences (docs/coordinator.md) are left out, or measured here."""
 import os
 import subprocess
 import time
@@ -198,8 +198,8 @@ class Pieces(Case):
         self.assertGreater(compared, 5000)
 
     def test_tables(self):
-        """Line by line, also where pieces meet; the column Trace says which machine. Packets are those of the pieces;
-        who ran is not known before it is seen there."""
+        """Tables line by line, also where pieces meet; the column Trace names the machine. Packets are those of the
+        pieces; the running thread is unknown before its first event in a piece."""
         at = f"/experiments/{self.uuid}/outputs/table/{EVENTS}"
         columns = [c["name"] for c in self.one.model(f"{at}/columns", {})]
         first = sum(s.first()["nbEvents"] for s in self.pieces[:1])
@@ -487,8 +487,8 @@ class Groups(Case):
                 self.assertGreater(len(set(found["yValues"])), 50)
 
     def test_who_is_asked_for_is_told(self):
-        """Groups alone, without a tree, of a coordinator that was just started; and what a machine's own server says
-        of it is what the coordinator says."""
+        """Queries of groups alone, without a tree, to a coordinator that was just started; and answers of a machine's
+        own server equal the coordinator's."""
         ids = {p: e["id"] for p, e in self.tree(self.many, SUMMARY, "timeGraph").items()}
         groups = [i for p, i in ids.items() if len(p) > 1 and p[0].split()[0] in GROUPS]
         other = Coordinator("--config", self.config)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weft coordinate over a hundred servers, made up in one process: one question asks all of them, many questions at once
-are whole, threads are as many as questions and not as servers, and one server that hangs is the only one missing."""
+"""weft coordinate over a hundred servers, made up in one process: one query goes to all of them, answers to many
+simultaneous queries are complete, there are as many threads as queries and not as servers, and one server that hangs
+is the only one missing."""
 import asyncio
 import functools
 import json
@@ -18,7 +19,7 @@ BEGIN = 1_000_000_000_000_000_000
 
 
 class Connection(asyncio.Protocol):
-    """Answers what is whole, in order; quickly, as servers that are well are to say so also when many ask."""
+    """Answers complete requests, in order; quickly, since healthy servers must answer probes also under load."""
 
     def __init__(self, hundred, i):
         self.hundred, self.i, self.got = hundred, i, b""
@@ -40,8 +41,8 @@ class Connection(asyncio.Protocol):
 
 
 class Hundred:
-    """Servers of one experiment with one row each, on a port each, in one thread. hangs: the number of one that takes
-    questions and says nothing."""
+    """Servers of one experiment with one row each, on a port each, in one thread. hangs: the number of one that accepts
+    queries and is silent."""
 
     def __init__(self):
         self.hangs, self.urls, self.said, self.loop = None, [], {}, asyncio.new_event_loop()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weft coordinate over a weft server and two that behave as the Java trace server (java_server.py). What they answer
-together is what one weft server says that has all traces, less what the Java server does not tell."""
+"""weft coordinate over a weft server and two that behave as the Java trace server (java_server.py). Together they
+answer as one weft server with all traces, except for data that the Java server does not have."""
 import itertools
 import time
 

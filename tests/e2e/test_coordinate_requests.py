@@ -216,8 +216,8 @@ class Requests(Compared):
 
 
 class Many(Compared):
-    """Thousands on each of three machines, groups of which are told by a sample. Those that took nearly the same have
-    another order by other clocks."""
+    """Thousands of requests on each of three machines, whose groups are computed from a sample. Requests of nearly
+    equal duration have another order by other clocks."""
 
     @staticmethod
     def make():
@@ -272,7 +272,7 @@ class Faults(Compared):
         lines = [[c["content"] for c in x["cells"]] for x in answer["model"]["lines"]]
         self.assertEqual({x[SERVER] for x in lines}, {"web"})
         self.assertLessEqual({x[GROUP] for x in lines}, {e["labels"][0] for e in left})
-        # web, started anew meanwhile, tells paths that end where db would go on, says so, and asks again later.
+        # web, restarted meanwhile, returns paths that end where db would go on, with a note, and queries again later.
         cluster.nodes["web"].kill()
         wait_for("web is away", lambda: self.stages()["web"] == "AWAY")
         cluster.nodes["web"].start()

@@ -40,7 +40,7 @@ class Stacked(test_coordinate.Answers):
         return Stack()
 
     def both(self, path, parameters=None):
-        """Labels that tell a server tell the way to it."""
+        """Returns both answers; labels of servers, which contain the way to them, are shortened."""
         one, many = super().both(path, parameters)
         if path.endswith("/tree"):
             for e in many["entries"]:

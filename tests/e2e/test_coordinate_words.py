@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weft coordinate over servers one of which says everything in other words (rewording.py): what is merged and decided
-is the same."""
+"""weft coordinate over servers one of which rewords everything (rewording.py): merging and decisions are the same."""
 import os
 
 import small_trace
@@ -135,7 +134,7 @@ class Messages(Case):
             self.assertEqual((answer["status"], answer["code"]), ("FAILED", "INVALID_QUERY"), answer)
 
     def test_usual_words_are_no_notes(self):
-        """A message that says no more than the status is not told as one that does."""
+        """Messages that only repeat the status are not shown as notes."""
         path = f"/experiments/{self.uuid}/outputs/table/weft.notes/columns"
         self.assertIn(self.two.post(path).status, (200, 405))
         for kind, output in (("timeGraph", "weft.summary"), ("data", "weft.selection.threads")):
@@ -347,7 +346,7 @@ class Titles(Merged):
 
 
 class Pieces(Merged):
-    """Pieces of one machine's session, the second of which says everything in other words."""
+    """Pieces of one machine's session, the second of which rewords everything."""
 
     @classmethod
     def setUpClass(cls):

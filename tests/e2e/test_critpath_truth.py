@@ -275,8 +275,8 @@ class ThreeTier(Requests, NothingAssumed, Case):
             self.assertIn(host, run.message)
 
     def test_intervals_without_the_thread(self):
-        """An empty interval is wrong use; one beside the thread's life is told as such, with the life, and not as a
-        thread that does not exist."""
+        """Intervals without the thread: an empty one is wrong use; one beside the thread's life gives an error with the
+        life, not that of a missing thread."""
         tid = self.ground["log"]["client"][1]["tid"]
         for begin, end, code, hint in (("+1s", "+1s", 2, "same instant"),
                                        ("+100s", "+101s", 1, "not seen in that interval")):
@@ -347,8 +347,8 @@ class Mpi(Paths, Case):
     name, reference = "mpi", "n1"
 
     def test_polled_waits_are_told(self):
-        """OpenMPI polls. Either the spinning thread is running with detail `polling` and a link to the sender, or the
-        answer says that polled waits cannot be seen here and what to record."""
+        """Polled waits of OpenMPI: either the spinning thread is running with detail `polling` and a link to the
+        sender, or the answer says that polled waits cannot be seen here and what to record."""
         told = 0
         steps = [line for line in self.ground["log"] if line["rank"] == 0 and 2 <= line["step"] < 22]
         for line in steps:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Single lines of the Common Trace Format 1.8, each in a trace of a few bytes: what the specification says of it, and
-what babeltrace2 says of the same bytes where it reads them."""
+"""Single rules of the Common Trace Format 1.8, each in a trace of a few bytes: expected results of the specification,
+and of babeltrace2 for the same bytes if it reads them."""
 import json
 import os
 import re
@@ -90,7 +90,7 @@ class Times(Cases):
         self.same(Clocked(header=8).packet(250, 800, *at), at)
 
     def test_packet_end_carries_the_clock(self):
-        """Packets that tell only their end."""
+        """Packets with an end time only."""
         made = Clocked(begin=0).packet(0, 3 * WRAP + 20, 11, 19).packet(0, 5 * WRAP, 3 * WRAP + 50)
         self.same(made.packet(0, 5 * WRAP + 100, 5 * WRAP + 7), [11, 19, 3 * WRAP + 50, 5 * WRAP + 7])
 
@@ -116,7 +116,7 @@ class Times(Cases):
             self.assertEqual(times(run.text), at[k:k + 6], k)
 
     def test_fields_carry_the_clock(self):
-        """Fields behind the header set the clock from which the next header goes on; the event keeps its own time."""
+        """Fields after the header set the clock from which the next header continues; the event keeps its own time."""
         at = [11, 3 * WRAP + 19, 5 * WRAP + 1]
         again = [3 * WRAP + 11, 4 * WRAP + 500, 5 * WRAP + 10]
         for begin, end in ((64, 64), (0, 0)):
@@ -138,7 +138,8 @@ class Times(Cases):
             self.assertEqual(run.text, babeltrace2(path))
 
     def test_time_runs_back(self):
-        """The order is that of recording, and it is told how often; babeltrace2 stops."""
+        """Time that steps back: the order is that of recording, and the number of steps is reported; babeltrace2
+        stops."""
         at = [5, 3, 9, 1, 2, 10]
         run = self.same(Clocked(header=64).packet(1, 10, *at), at, "gives up", 3)
         self.assertRegex(run.message, r"s0: packet at byte 0: 2 events are earlier than the event before them")
@@ -320,8 +321,8 @@ def unique(pairs):
 
 
 class Environment(Cases):
-    """Escapes in strings that say nothing of how events lie never refuse a trace: what can be read of them
-    is taken, else they stay as they are written."""
+    """Invalid escapes in strings that do not affect the layout of events never refuse a trace: their valid part is
+    used, else they stay as written."""
 
     def test_escapes(self):
         for written, value in ((r"\x0231", "#1"), (r"\x100", "\x100"), (r"\400", " 0"), (r"a\qb", r"a\qb"),

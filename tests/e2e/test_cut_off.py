@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Trace and store files that are cut off while the program has them open: the server goes on, nothing computed from
-what is missing is shown as if it were good, and what was cut off is built again. Verbs end with one line that names the
-file."""
+"""Trace and store files cut off while the program has them open: the server continues, nothing computed from missing
+data is shown as good, and cut stores are rebuilt. Verbs end with one line that names the file."""
 import json
 import os
 import random
@@ -35,7 +34,7 @@ def largest(directory, name):
 
 
 class Asker(threading.Thread):
-    """Asks the questions in random order until told to end, and keeps every answer that is one."""
+    """Sends the queries in random order until stopped, and keeps every valid answer."""
 
     def __init__(self, server, questions, seed):
         super().__init__()
@@ -107,7 +106,7 @@ class ServerGoesOn(ServerCase):
         return found
 
     def cut(self, file, share, questions):
-        """Cuts the file while everything is asked; returns what was answered, and fails where somebody was not told."""
+        """Cuts the file during all queries; returns the answers, and fails if a client was not informed."""
         askers = [Asker(self.server, questions, i) for i in range(ASKERS)]
         for a in askers:
             a.start()
@@ -131,8 +130,7 @@ class ServerGoesOn(ServerCase):
         return set().union(*(a.answers for a in askers))
 
     def test_stores(self):
-        """The store that answers are read from: nobody gets another answer than before, and the store is whole again.
-        """
+        """Cut stores: no client gets another answer than before, and the store is whole again."""
         questions = self.questions()
         good = self.answers(questions)
         for share in (0, 0.2, 0.4, 0.6, 0.8):
@@ -178,7 +176,7 @@ class ServerGoesOn(ServerCase):
         return found
 
     def reopen(self, file, share):
-        """Cuts the file off and asks until the server has noticed and the experiment is open again."""
+        """Cuts the file and queries until the server has noticed and the experiment is open again."""
         before = self.server.first()
         os.truncate(file, int(os.path.getsize(file) * share))
         path = f"/experiments/{before['UUID']}/outputs/timeGraph/{THREAD_STATUS}/states"

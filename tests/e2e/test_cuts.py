@@ -58,7 +58,7 @@ def hosts(recording):
 
 
 class Compared:
-    """A recording in one pass, and what is said of it."""
+    """Recording in one pass, with its output."""
 
     def __init__(self, trace, dice):
         self.trace, self.store, self.dice, self.said = trace, scratch(), dice, {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The first minute with `weft events`: times as they are printed, what cannot fit is told, habits from babeltrace2."""
+"""First minute with `weft events`: times as printed, explanations of impossible filters, habits from babeltrace2."""
 import csv
 import datetime
 import io
@@ -211,7 +211,7 @@ class Usable(Case):
         self.assertEqual(len(self.csv(trace, "cpu,ts")), len(lines)) # no field there would show that it is a loss
 
     def test_columns_of_all_kinds(self):
-        """The bytes of the event say what each is. No clock: no time."""
+        """Columns of all kinds by the bytes of the event. Without a clock there is no time."""
         u8, i64 = ctf_made.integer(8), ctf_made.integer(64)
         real = "floating_point {{ exp_dig = {}; mant_dig = {}; align = 8; }}"
         letter = "integer { size = 8; align = 8; encoding = UTF8; }"

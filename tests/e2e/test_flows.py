@@ -242,14 +242,14 @@ class Made(Flows):
         self.check(world, folder, "--no-sync")
 
     def test_forwarders(self):
-        """A machine in between is nobody's end."""
+        """Forwarding machines are no ends."""
         world, folder = self.world(6, forwarders=1)
         names = {h.name for h in world.forwarders}
         rows = self.check(world, folder, "--no-sync")
         self.assertFalse(names & {r[side] for r in rows for side in ("from", "to")})
 
     def test_clocks_apart(self):
-        """Delays are right within the error that is told, whatever the clocks show."""
+        """Delays are right within the stated error, whatever the clocks show."""
         ahead = {"h0": (0, 1), "h1": (-3_000_000_000, 1.00002), "h2": (700_000_000, 0.99997)}
 
         def clock(host, t):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Stores of a recording whose archives come one by one, late, not at all or damaged, and of builders that are killed or
-have no room: what is there is what an index of the whole says, and what needs no building is not built."""
+"""Stores of a recording whose archives arrive one by one, late, not at all or damaged, and of builders that are killed
+or have no room: the stores equal an index of the whole, and nothing is built unnecessarily."""
 import glob
 import os
 import re

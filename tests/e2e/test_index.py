@@ -11,7 +11,7 @@ import small_trace
 from weft_e2e import Case, load, main, need, scenario, scratch, weft
 
 
-SEALED = ("chunk.1",)  # opened without being read as long as nobody touched it
+SEALED = ("chunk.1",)  # opened without being read while unchanged
 PARTS = ("graph", "flows", "states", "packets")  # files of a chunk
 STORES = (*SEALED, *PARTS, "manifest")
 
@@ -55,7 +55,7 @@ class Stores(Case):
         self.assertEqual({r["done"] for r in self.index("--force").values()}, {"built"})
 
     def test_same_bytes_every_time(self):
-        def contents():  # the manifest says when the others were written
+        def contents():  # manifest excepted: it has the times of writing
             return {f: read(f) for f in store_files(self.store) if os.path.basename(f) != "manifest"}
         self.index()
         before = contents()

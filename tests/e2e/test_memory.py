@@ -52,8 +52,8 @@ class Orders:
 
 
 def questions(x):
-    """(path, body) of requests about the experiment that do different work, and change nothing. Bodies are those that
-    do not tell when they were made."""
+    """Returns (path, body) of requests about the experiment that do different work, and change nothing. Bodies do not
+    depend on the time."""
     base = f"/experiments/{x['UUID']}/outputs"
     whole = {"start": x["start"], "end": x["end"]}
     times = {**whole, "nbTimes": 3000}
@@ -230,7 +230,7 @@ class FailingAllocations(MemoryCase):
                                        "end": end}}
                 asked = [s.ask("POST", f"{base}/{PATHS}", body) for s in (judge, server)]
                 self.assertEqual(asked[0].body, asked[1].body)
-                self.assertIn(asked[0].status, (200, 400)) # 400: it did not live then
+                self.assertIn(asked[0].status, (200, 400)) # 400: the thread did not live then
                 if asked[0].status == 400:
                     continue
                 paths += 1

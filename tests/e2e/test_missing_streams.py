@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Traces that were copied in part: stream files of CPUs are missing. Each verb says which, with status 3, and tells
-nothing of threads that the whole trace contradicts."""
+"""Traces copied in part: stream files of CPUs are missing. Each verb names them, with status 3, and reports nothing of
+threads that the whole trace contradicts."""
 import json
 import os
 import shutil

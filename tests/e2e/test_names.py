@@ -185,7 +185,7 @@ class Names(ServerCase):
                          [(21, "leader", 9000, 20000), (21, "worker", 20000, 22000), (21, "worker", 22000, 25000),
                           (21, "worker", 25000, 50000), (20, "next", 50000, 55000), (20, "next", 55000, 60000),
                           (20, "next", 60000, 70000)])
-        # The number means who had it then.
+        # Numbers mean the thread that had them then.
         self.assertEqual({(tid, name) for tid, name, _, _ in asked(20, 1000, 8000)}, {(20, "leader")})
         self.assertEqual(asked(20, 41000, 50000), [(20, "next", 41000, 50000)])
         self.assertEqual(weft("critpath", "--thread", 21, "--begin", start + 41000, "--store", store, path).code, 1)

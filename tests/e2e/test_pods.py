@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Containers of two machines: which one each thread is in, against what the pods logged and what the contexts of the
-recorded events say."""
+"""Containers of two machines, by thread, against the pods' logs and the contexts of the recorded events."""
 import json
 import os
 import re
@@ -19,7 +18,7 @@ SWITCH = re.compile(r"prev_tid = (\d+).*next_tid = (\d+)")
 
 
 def last_networks(path):
-    """{tid: the network namespace that its last event tells}"""
+    """Returns {tid: network namespace of its last event}."""
     out = subprocess.run(["babeltrace2", path], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     runs, last = {}, {}
     for line in out.decode().splitlines():
@@ -110,7 +109,7 @@ class Pods(Case):
         self.assertNotIn("container", self.ok("threads", "--store", self.store, "--thread", "init", self.path).text)
 
     def test_cluster(self):
-        """Nodes choose by container, name them, and tell whose a path is."""
+        """Nodes select by container, name containers, and give the container of a path."""
         with Cluster({host: [os.path.join(self.path, host)] for host in self.truth["nodes"]}) as cluster:
             for more in ([], ["--container", "*p*"]):
                 run = self.ok("threads", "--cluster", cluster.broker.url, "--format", "json", *more)
@@ -234,7 +233,7 @@ class Pods(Case):
             self.assertGreater(min(of_parts), 0)
 
     def test_path_served(self):
-        """The view of a path tells the containers, and groups by them: sums are those of `weft critpath`."""
+        """View of a path with containers, and grouped by them: sums are those of `weft critpath`."""
         line, interval = next(self.requests_of_client())
         begin, end = (int(word.split("=")[1]) for word in interval)
         told = {(x["host"], x["container"]): x for x in self.path_of("--by", "container", *interval)}

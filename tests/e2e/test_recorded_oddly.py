@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Packets that are in a directory twice, and packets out of order: each counts once, and it is said."""
+"""Packets that are in a directory twice, and packets out of order: each counts once, with a note."""
 import json
 import os
 import shutil

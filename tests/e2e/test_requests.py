@@ -379,7 +379,7 @@ Asked = collections.namedtuple("Asked", "n m work")
 
 
 class Line:
-    """A connection whose client asks one thing after the other; when which byte went and came."""
+    """Connection whose client sends one request after the other, with the times of all bytes."""
 
     def __init__(self, ours, theirs, asked):
         self.ours, self.theirs, self.asked = ours, theirs, asked
@@ -524,7 +524,7 @@ class Made(Requests):
             for i, a in enumerate(line.asked):
                 past_in, past_out = first_in + a.n, first_out + a.m
                 if not any(b >= past_out for _, _, b in line.sent[line.theirs]):
-                    # A reply that was begun when the world ended is told as far as it went.
+                    # Replies incomplete at the end of the world are reported as far as they went.
                     begun = [x for x in line.sent[line.theirs] if x[1] < past_out and x[2] > first_out]
                     if begun:
                         yield None

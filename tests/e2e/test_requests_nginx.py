@@ -137,7 +137,7 @@ class Web(Case):
             self.assertGreater(ns, (came - sent) * 3 // 4)
             if x["kind"] == "hold":
                 self.assertTrue(0 <= ns - 250 * MS < 5 * MS, ns)
-            # The path of the thread is all that went on meanwhile.
+            # Path of the thread, with everything that happened meanwhile.
             everything = self.critpath(*asked)["segments"]
             self.assertTrue(any(s["host"] == "client" and s["tid"] != x["tid"] for s in everything))
 

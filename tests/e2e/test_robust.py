@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Bad input, full disks, sudden death: a clear message or a partial result that says so; no crash, no hang, bounded
-memory.
-
-WEFT_ROBUST_FLIPS=N: number of damaged variants (10000 for a long run).
-"""
+"""Bad input, full disks, sudden death: a clear message or a marked partial result; no crash, no hang, bounded memory.
+WEFT_ROBUST_FLIPS=N: number of damaged variants (10000 for a long run)."""
 import json
 import os
 import random
@@ -75,7 +72,7 @@ class Damaged(Case):
         return runs
 
     def test_whole(self):
-        """The small trace itself is sound: all its events, nothing said on stderr; babeltrace2 agrees line for line."""
+        """Sound small trace: all its events, no message on stderr; babeltrace2 agrees line by line."""
         run = self.ok("events", self.trace)
         self.assertEqual(run.message, "")
         self.assertEqual(len(run.text.splitlines()), sum(len(p) for p in small_trace.PACKETS))
@@ -344,7 +341,7 @@ class NoTrace(Case):
                 small_trace.write(d)
                 path = os.path.join(d, victim)
                 os.unlink(path)
-                os.symlink(victim, path)  # a link to itself: nobody can open it, not even root
+                os.symlink(victim, path)  # link to itself, which not even root can open
                 run = weft("events", d, memory=MEMORY, timeout=TEN_SECONDS)
                 self.survived(run)
                 self.assertIn(victim if victim == "ch_0" else d, run.message, run)

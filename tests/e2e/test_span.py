@@ -328,7 +328,7 @@ class Told(Span):
             self.assertEqual(c.requests[-1][0], "/odd")
 
     def test_defaults_meet(self):
-        """A collector and weft-span, neither of them told anything: in a network of their own, where the ports are
+        """Defaults of a collector and of weft-span, without options: in a network of their own, where the ports are
         free."""
         for program in ("unshare", "ip"):
             need(program)
@@ -372,7 +372,7 @@ class Told(Span):
             self.assertEqual(attributes(c.spans(open_too=True)[-1])["weft.state"], "open")
 
     def test_killed_scripts_lose_nothing(self):
-        """The whole process group is killed; the next flush says so."""
+        """Kill of the whole process group: the next flush reports it."""
         with Collector() as c:
             env = environment(c.url)
             script = subprocess.Popen(

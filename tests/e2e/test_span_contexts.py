@@ -15,7 +15,7 @@ TRACEPARENTS = [
     (f"00-{TRACE}-{PARENT}-00", f"00-{TRACE}-{PARENT}-00"),
     (f"00-{TRACE}-{PARENT}-02", f"00-{TRACE}-{PARENT}-02"),  # the random flag is propagated
     (f"00-{TRACE}-{PARENT}-03", f"00-{TRACE}-{PARENT}-03"),
-    (f"00-{TRACE}-{PARENT}-ff", f"00-{TRACE}-{PARENT}-03"),  # flags that nobody knows are zero
+    (f"00-{TRACE}-{PARENT}-ff", f"00-{TRACE}-{PARENT}-03"),  # unknown flags are zero
     (f"00-{TRACE}-{PARENT}-08", f"00-{TRACE}-{PARENT}-00"),
     ("00-12345678901234567890123456789012-1234567890123456-01",) * 2,
     ("00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-01",) * 2,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Marks of spans by LTTng's user-space tracer, where nobody can write to the kernel's: a real session daemon, in a
-directory that only this test sees, records them; babeltrace2 says what it recorded."""
+"""Marks of spans by LTTng's user-space tracer, if the kernel's cannot be written to: a real session daemon, in a
+directory that only this test sees, records them; babeltrace2's output is the reference."""
 import os
 import re
 import signal

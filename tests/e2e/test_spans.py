@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""weft spans table, stats and critpath: the seed's table, made-up jobs and trees of which everything is known, and what
-hostile senders tell."""
+"""weft spans table, stats and critpath: the seed's table, made-up jobs and trees with known results, and hostile
+input."""
 import csv
 import io
 import json
@@ -97,7 +97,7 @@ class Seed(Case):
 
 
 class Jobs(Case):
-    """Pilot jobs as GlideinWMS' scripts tell them: a short span of the factory, and hours later the stages of each job,
+    """Pilot jobs as sent by GlideinWMS' scripts: a short span of the factory, and hours later the stages of each job,
     flat, with begins cut to the second, ends in µs."""
 
     STAGES = ("pretracing", "init", "setup", "main")

@@ -89,7 +89,7 @@ class Clocks(Case):
             self.assertEqual({s["n"] for s in stats["stages"]}, {20})
 
     def test_no_hosts(self):
-        """The service tells machines apart where nothing else does; a client and its server are never one process."""
+        """Services distinguish machines if nothing else does; a client and its server are never one process."""
         for services in (("shop", "stock"), ("shop", "shop")):
             t = Tree()
             root = t.span("get", 0, 100, kind=CLIENT, service=services[0])
@@ -145,7 +145,7 @@ class Clocks(Case):
 
 
 class Shared(Case):
-    """Client and server with one id, as Brave sends them unless told otherwise."""
+    """Client and server with one id, as Brave sends them by default."""
 
     def zipkin(self):
         spans, trace = [], "0af7651916cd43dd8448eb211c80319c"

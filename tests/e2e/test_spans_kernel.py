@@ -13,8 +13,8 @@ def attribute(key, value):
 
 
 class Log:
-    """Requests as spans, of the threads that served them; times of the machines' own clocks, which are 0.1 s apart: so
-    nobody says that db's belong to web's."""
+    """Requests as spans, of the threads that served them; times of the machines' own clocks, which are 0.1 s apart. No
+    parent relates db's spans to web's."""
 
     def __init__(self, traces):
         truth, clocks = load(traces, "ground-truth.json"), load(traces, "true-sync.json")["to_host_tsc_ns"]

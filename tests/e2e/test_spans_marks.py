@@ -177,7 +177,7 @@ class Marks(Case):
                              if s["state"] == "running")
                 self.assertEqual(main["kernel"]["why"]["running"], wanted)
                 self.assertGreater(wanted, 1900000)
-                # Around it the script, whose own disk comes behind `main`.
+                # Span of the script around it, whose own disk wait comes after `main`.
                 job = [x for u in told["units"] for x in u["sections"] if x["stage"] == "job"]
                 self.assertEqual({(x["kernel"]["tid"], x["kernel"]["by"]) for x in job}, {(story.script.tid, "mark")})
                 own = story.waits(story.script, end - START_NS, story.marks["end", JOB] - START_NS)
@@ -194,7 +194,8 @@ class Marks(Case):
                 self.assertIn("h0: times of its spans are taken as 3.500 s earlier, as 2 of them marked", run.message)
 
     def test_marks_in_a_user_space_trace(self):
-        """Times are the trace's to the ns; who had it the span's own number tells, on the machine of the marks."""
+        """Marks in a user-space trace: times are the trace's to the ns; the thread is given by the span's own number,
+        on the machine of the marks."""
         for contained in (False, True):
             story = Story(new_dice(3), contained, user=True)
             more = {"weft.pid_namespace": SPACE} if contained else {}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The exit status, by one rule for every verb: 0 all was read (what the tracer itself discarded is told), 1 nothing
-useful, 2 wrong use, 3 answered, but parts of the input were damaged or missing."""
+"""Exit status, by one rule for every verb: 0 all was read (losses of the tracer itself are reported), 1 nothing useful,
+2 wrong use, 3 answered, but parts of the input were damaged or missing."""
 import os
 import struct
 import subprocess
@@ -118,12 +118,12 @@ class Status(Case):
         small_trace.write(bad, metadata=BROKEN)
         self.check("unreadable", [bad], NOTHING)
         self.check("not there", ["/nowhere", "/neither"], NOTHING)
-        # The stores of a trace without events are sound; verify says so.
+        # Stores of a trace without events are sound, also according to verify.
         change(self.good, zeros)
         self.check("zeros", [self.good], NOTHING, verify=PARTLY)
 
     def test_nothing_wrong(self):
-        """An answer may be empty, and what a tracer or a newer format says besides is no damage."""
+        """Empty answers, and additional data of a tracer or a newer format, are no damage."""
         run = self.ok("events", self.good, "--names", "sched_switch", "--where", "next_tid == 77")
         self.assertEqual(run.text, "")
         odd = os.path.join(scratch(), "odd")
@@ -182,7 +182,7 @@ class Status(Case):
         self.assertRegex(run.stderr.decode(), r"\Aweft: [^\n]+\n\Z")
 
     def test_serve(self):
-        """A server that has something to show starts, says what is missing, and ends with 0 when told to."""
+        """Servers with something to show start, report missing data, and end with 0 when stopped."""
         bad = os.path.join(scratch(), "bad")
         small_trace.write(bad, metadata=BROKEN)
         for path in (bad, os.path.join(self.top, "nowhere")):
