@@ -56,9 +56,7 @@ def shown(name, value):
     return str(value)
 
 
-class Report(Case):
-    """Event by event."""
-
+class Recorded(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -72,6 +70,10 @@ class Report(Case):
             need("zstd", packed)
             subprocess.run(["zstd", "-dqf", packed, "-o", path], check=True)
         return path
+
+
+class Report(Recorded):
+    """Event by event."""
 
     def report(self):
         with open(self.recording("tracedat", "report.txt"), encoding="utf-8") as f:
@@ -111,6 +113,48 @@ class Report(Case):
         for scenario, name in (("tracedat-v7-zlib", "v7z.dat"), ("tracedat-v6", "v6.dat")):
             with self.subTest(name):
                 self.assertEqual(self.ok("events", self.recording(scenario, name)).out, expected)
+
+
+class Analyses(Recorded):
+    """The same seconds as LTTng recorded them. The recorders read the clock each for itself, so times differ by up to
+    some ms on the emulated CPU. Without addresses of packets, waits for the network are blocked; what a thread waits
+    for since before the recording is known where it began earlier."""
+    BEGIN, END = 65_300_000_000, 69_300_000_000  # both recorded all of it; CLOCK_MONOTONIC
+    WAITS = ("blocked", "timer", "network", "block-device", "other")
+
+    def both(self):
+        """(path, offset of its clock) of both recordings."""
+        packed = os.path.join(DATA, "traces", "tracedat", "traces.tar.zst")
+        need("zstd", packed)
+        place = scratch()
+        subprocess.run(["tar", "-C", place, "--zstd", "-xf", packed], check=True)
+        lttng = os.path.join(place, "solo", "ctf-1.8")
+        return ((self.recording("tracedat", "v7.dat"), 0), (lttng, self.json("info", lttng)[0]["clock"]["offset_ns"]))
+
+    def test_threads_and_paths(self):
+        threads, paths, store = [], [], ["--store", scratch()]
+        for path, offset in self.both():
+            window = ["--begin", str(self.BEGIN + offset), "--end", str(self.END + offset), *store]
+            threads.append({t["tid"]: t for t in self.json("threads", path, *window)})
+            paths.append(self.json("critpath", path, "--thread", "metronome", *window))
+        ours, lttngs = threads
+        self.assertLessEqual(set(lttngs), set(ours))
+        for tid, theirs in lttngs.items():
+            mine = ours[tid]
+            self.assertEqual(mine["comm"], theirs["comm"])
+            for state in ("running", "preempted"):
+                self.assertLess(abs(mine[state] - theirs[state]), 10e6, (mine, theirs))
+            if mine["begin"] > self.BEGIN:
+                self.assertLess(abs(sum(mine[k] - theirs[k] for k in self.WAITS)), 15e6, (mine, theirs))
+        states = [[s["state"] for s in path["segments"]] for path in paths]
+        self.assertEqual(*states)
+        for one, other in zip(*(path["totals"] for path in paths)):
+            self.assertEqual(one["state"], other["state"])
+            self.assertLess(abs(one["duration"] - other["duration"]), 4e6)
+
+    def test_info(self):
+        """What such a recording cannot tell is said."""
+        self.assertIn("packets have no addresses", self.ok("info", self.recording("tracedat", "v7.dat")).text)
 
 
 class Written(Case):

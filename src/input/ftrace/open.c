@@ -314,6 +314,19 @@ static void tell_clock(struct ftrace_file *f, const struct ftrace_buffer *b)
             f, "%s: its clock is x86-tsc of unknown rate: 1 tick is shown as 1 ns; record with -C mono", f->path);
 }
 
+/* What recordings of LTTng have and these cannot. */
+static void tell_limits(struct ftrace_file *f)
+{
+    bool packets = false;
+    for (size_t i = 0; i < f->events.n; i++)
+        packets |= !strcmp(f->events.v[i].name, "net_dev_queue") || !strcmp(f->events.v[i].name, "netif_receive_skb");
+    if (packets)
+        ftrace_remark(f,
+            "%s: its packets have no addresses: waits for the network are shown as blocked, and other machines' clocks "
+            "cannot be found by them",
+            f->path);
+}
+
 /* ---- opening ---- */
 
 static void make_streams(struct reader *r)
@@ -368,6 +381,7 @@ int ftrace_trace_open(const char *path, struct ctf_schemas *schemas, struct ctf_
     if (!rc && !r->file.events.n)
         rc = err_set(e, ERR_FORMAT, "%s: has no formats of events, without which nothing of it can be read", path);
     if (!rc) {
+        tell_limits(&r->file);
         ftrace_plan(&r->file);
         make_streams(r);
         pool_run(r->n, 0, read_stream, r);

@@ -42,7 +42,7 @@ static const struct spec specs[] = {
     {"sched_waking", KERNEL_WAKE, WAKE_FIELDS},
     {"sched_wakeup", KERNEL_WAKEUP, WAKE_FIELDS},
     {"sched_wakeup_new", KERNEL_WAKE_NEW, WAKE_FIELDS},
-    /* perf calls the children's tids pids and has no process */
+    /* perf and ftrace call the children's tids pids and have no process */
     {"sched_process_fork", KERNEL_FORK,
         {"parent_tid|parent_pid", "child_tid|child_pid", "child_pid", "child_ns_inum", "parent_ns_inum"},
         {"child_comm", "vtids"}},
@@ -74,10 +74,10 @@ static const struct spec specs[] = {
     {"netif_receive_skb", KERNEL_PACKET_RECEIVE, PACKET_FIELDS},
     {"inet_sock_local_out", KERNEL_PACKET_SEND, SOCKET_FIELDS},
     {"inet_sock_local_in", KERNEL_PACKET_RECEIVE, SOCKET_FIELDS},
-    {"block_rq_insert", KERNEL_BLOCK_INSERT, {"dev", "sector", "nr_sector", "rwbs"}, {NULL}},
-    {"block_rq_issue", KERNEL_BLOCK_ISSUE, {"dev", "sector", "nr_sector", "rwbs"}, {NULL}},
-    {"block_rq_requeue", KERNEL_BLOCK_REQUEUE, {"dev", "sector", "nr_sector", "rwbs"}, {NULL}},
-    {"block_rq_complete", KERNEL_BLOCK_COMPLETE, {"dev", "sector", "nr_sector", "rwbs", "error|errors"}, {NULL}},
+    {"block_rq_insert", KERNEL_BLOCK_INSERT, {"dev", "sector", "nr_sector", "rwbs"}, {"rwbs"}},
+    {"block_rq_issue", KERNEL_BLOCK_ISSUE, {"dev", "sector", "nr_sector", "rwbs"}, {"rwbs"}},
+    {"block_rq_requeue", KERNEL_BLOCK_REQUEUE, {"dev", "sector", "nr_sector", "rwbs"}, {"rwbs"}},
+    {"block_rq_complete", KERNEL_BLOCK_COMPLETE, {"dev", "sector", "nr_sector", "rwbs", "error|errors"}, {"rwbs"}},
     {"workqueue_queue_work", KERNEL_WORK_QUEUE, {"work", "function"}, {NULL}},
     {"workqueue_execute_start", KERNEL_WORK_START, {"work", "function"}, {NULL}},
     {"workqueue_execute_end", KERNEL_WORK_END, {"work", "function"}, {NULL}},
@@ -126,6 +126,40 @@ static bool ends(const char *s, const char *suffix)
 {
     size_t n = strlen(s), m = strlen(suffix);
     return n > m && !strcmp(s + n - m, suffix);
+}
+
+static bool is_vector(const char *name, size_t n)
+{
+    static const char *const vectors[] = {"local_timer", "spurious_apic", "error_apic", "x86_platform_ipi", "irq_work",
+        "reschedule", "call_function", "call_function_single", "threshold_apic", "deferred_error_apic", "thermal_apic"};
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+        if (strlen(vectors[i]) == n && !memcmp(vectors[i], name, n))
+            return true;
+    return false;
+}
+
+/* The kernel's own name of an event, as ftrace records it, with its subsystem, where that is needed to tell it from
+ * LTTng's names; else NULL. */
+static const char *ftrace_name(struct arena *a, const struct ctf_event_class *c)
+{
+    const char *name = c->name, *last = strrchr(name, '_'), *rest;
+    bool bracket = last && (!strcmp(last, "_entry") || !strcmp(last, "_exit"));
+    if (!strcmp(name, "sys_enter") || !strcmp(name, "sys_exit"))
+        return arena_printf(a, "raw_syscalls:%s", name);
+    if (starts(name, "sys_enter_", &rest) || starts(name, "sys_exit_", &rest))
+        return arena_printf(a, "syscalls:%s", name);
+    if (bracket && is_vector(name, (size_t)(last - name)))
+        return arena_printf(a, "irq_vectors:%s", name);
+    if (bracket && (starts(name, "napi_", &rest) || starts(name, "netif_", &rest)))
+        return arena_printf(a, "net:%s", name);
+    return NULL;
+}
+
+/* Does the class have the fields that ftrace gives to all events? */
+static bool is_of_ftrace(const struct ctf_event_class *c)
+{
+    struct ctf_access a;
+    return ctf_access_find(c, CTF_STREAM_EVENT_CONTEXT, "common_pid", &a) && a.mode;
 }
 
 /* Strips the subsystem from perf's "subsystem:event". */
@@ -362,8 +396,9 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
     kernel_counters_bind(b, p, c);
     bind_spaces(b, p, c);
     p->stacks = kernel_stacks_bind(c);
-    const char *detail;
-    const struct spec *s = find_spec(&b->arena, c->name, &detail);
+    bool of_ftrace = is_of_ftrace(c);
+    const char *detail, *full = of_ftrace ? ftrace_name(&b->arena, c) : NULL;
+    const struct spec *s = find_spec(&b->arena, full ? full : c->name, &detail);
     if (!s)
         return;
     const struct kernel_io_call *io = s->kind == KERNEL_SYSCALL_ENTRY || s->kind == KERNEL_SYSCALL_EXIT
@@ -390,7 +425,8 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
         p->fast &= bind_field(p, cold, c, i, s->fields[i]);
     for (int i = 0; i < 2; i++)
         bind_text(&cold->text[i], c, s->texts[i]);
-    if (s->kind == KERNEL_FORK && strchr(c->name, ':')) { /* field 2 is the thread here, not its process */
+    if (s->kind == KERNEL_FORK &&
+        (of_ftrace || strchr(c->name, ':'))) { /* field 2 is the thread here, not its process */
         p->present &= (uint8_t)~4u;
         p->field[2].mask = 0;
         cold->access[2].mode = 0;

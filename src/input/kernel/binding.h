@@ -135,7 +135,9 @@ void kernel_counters_read(const struct kernel_counters *, const struct ctf_event
 uint8_t kernel_stacks_bind(const struct ctf_event_class *);
 bool kernel_stacks_read(uint8_t bound, const struct ctf_event *, struct kernel_stack out[KERNEL_STACK_KINDS]);
 
-/* io.c: the two descriptors returned by a call of KERNEL_IO_PAIR; -1 if the event does not have them. */
+/* io.c: flags of a block request whose `rwbs` is text. */
+uint32_t kernel_rwbs(const struct ctf_event *, const struct kernel_plan *);
+/* The two descriptors returned by a call of KERNEL_IO_PAIR; -1 if the event does not have them. */
 void kernel_io_pair(const struct ctf_event *, int32_t *first, int64_t *second);
 /* System call that uses file descriptors: names of the arguments for `fd`, `other` and `flags` of its record, and of
  * the path. */

@@ -86,3 +86,24 @@ void kernel_io_pair(const struct ctf_event *ev, int32_t *first, int64_t *second)
     *first = fds.n >= 2 ? (int32_t)fds.first[0] : -1;
     *second = fds.n >= 2 ? (int32_t)fds.first[1] : -1;
 }
+
+/* Letters of blk_fill_rwbs (block/blk-core.c) as lttng-modules' bits. The first F is a flush, or one before another
+ * operation; a later one forces the unit's access. */
+uint32_t kernel_rwbs(const struct ctf_event *ev, const struct kernel_plan *p)
+{
+    static const char letters[] = "WDRABSME";
+    enum { FLUSH = 1 << 8, FORCED = 1 << 9, FLUSH_BEFORE = 1 << 10 };
+    size_t n;
+    const char *s = kernel_text(ev, p, 0, &n);
+    uint32_t bits = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *at = s[i] && s[i] != 'F' ? strchr(letters, s[i]) : NULL;
+        bits |= at ? 1u << (at - letters) : 0;
+        if (s[i] == 'F' && i > 0)
+            bits |= FORCED;
+    }
+    bool operation = n > 1 && (s[1] == 'W' || s[1] == 'R' || s[1] == 'D' || s[1] == 'N');
+    if (n && s[0] == 'F')
+        bits |= operation ? FLUSH_BEFORE : FLUSH;
+    return bits;
+}

@@ -19,7 +19,7 @@ struct carry; struct ctf_event; struct ctf_trace; struct err;
 
 /* Version of the rules: increased whenever the same events give other rows, records or names, so that stored results
  * are built again. */
-enum { KERNEL_RULES_VERSION = 15 };
+enum { KERNEL_RULES_VERSION = 16 };
 
 enum kernel_kind {
     KERNEL_OTHER,

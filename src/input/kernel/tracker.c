@@ -391,8 +391,8 @@ static void on_packet(struct kernel_tracker *t, struct kernel_cpu *c, const stru
     send(t);
 }
 
-static void on_work(
-    struct kernel_tracker *t, struct kernel_cpu *c, const struct kernel_plan *p, const int64_t v[KERNEL_FIELDS])
+static void on_work(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev,
+    const struct kernel_plan *p, const int64_t v[KERNEL_FIELDS])
 {
     struct kernel_record *r = start(t, c, p->kind);
     switch (p->kind) {
@@ -403,7 +403,7 @@ static void on_work(
         r->u.block.dev = (uint32_t)v[0];
         r->u.block.sector = (uint64_t)v[1];
         r->u.block.nr_sector = (uint32_t)v[2];
-        r->u.block.rwbs = (uint32_t)v[3];
+        r->u.block.rwbs = p->present & 8 ? (uint32_t)v[3] : kernel_rwbs(ev, p);
         r->u.block.error = (int32_t)v[4];
         break;
     case KERNEL_KVM_ENTRY:
@@ -618,7 +618,7 @@ static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_ev
     case KERNEL_FREQUENCY:
     case KERNEL_WORK_QUEUE:
     case KERNEL_WORK_START:
-    case KERNEL_WORK_END: on_work(t, c, p, v); return;
+    case KERNEL_WORK_END: on_work(t, c, ev, p, v); return;
     default:
         if (p->kind >= KERNEL_STATEDUMP_THREAD && p->kind <= KERNEL_STATEDUMP_END)
             known = kernel_on_statedump(t, ev, p, v, start(t, c, p->kind));
