@@ -240,6 +240,54 @@ class Written(Case):
                 self.assertEqual([e["ts"] for e in events], sorted(100 * k + cpu for k in range(1, 40)
                                                                    for cpu in (0, 0, 1, 1)))
 
+    def test_guest(self):
+        """A guest's times are the host's by the relation that trace-cmd recorded; both have one clock then."""
+        made, host_id = tracedat.Made(), 0x1234567890abcdef
+        samples = [[1000, 5000, 9000], [100, 300, 100], [3, 3, 3], [1, 1, 1]]  # times, offsets, scaling, fractions
+        shift = made.pack("QIII", host_id, 1, 1, 3) + b"".join(made.pack("3Q", *column) for column in samples)
+        times = [500, 1000, 3000, 5000, 8001, 20000]
+
+        def to_host(time):
+            i = max(k for k in (0, 1) if k == 0 or samples[0][k] <= time)
+            by = (time - samples[0][i]) * (samples[1][i + 1] - samples[1][i]) + (samples[0][i + 1] - samples[0][i]) // 2
+            by = abs(by) // (samples[0][i + 1] - samples[0][i]) * (1 if by > 0 else -1)
+            return (time * 3 >> 1) + samples[1][i] + by
+
+        wake = made.record(tracedat.WAKING, b"w", 9, 1, 0)
+        switch = made.record(tracedat.SWITCH, b"a", 1, 120, 1, b"b", 2, 120)
+        place = scratch()
+        for name, pages, options in (
+                ("host", [made.full_page(100, made.data(0, switch), made.data(40000, switch))],
+                 [tracedat.UNAME, (11, made.pack("Q", host_id)), (13, b"guest\0" + made.pack("QIII", 77, 1, 0, 9))]),
+                ("guest", [made.full_page(time, made.data(0, switch if time == 500 else wake)) for time in times],
+                 [(5, b"Linux guest 6.1.0 x86_64\0"), (11, made.pack("Q", 77)), (12, shift)])):
+            with open(os.path.join(place, name), "wb") as f:
+                f.write(made.version6([pages], options))
+        paths = [os.path.join(place, name) for name in ("host", "guest")]
+        events = [json.loads(line) for line in self.ok("events", "--format", "json", paths[1]).text.splitlines()]
+        self.assertEqual([e["ts"] for e in events], [to_host(time) for time in times])
+        hosts = {host["host"]: host for host in self.json("sync", *paths, "--reference", "solo")["hosts"]}
+        self.assertEqual(sorted(hosts), ["guest", "solo"])
+        for piece in hosts["guest"]["pieces"]:
+            self.assertEqual((float(piece["drift"]), float(piece["offset_ns"])), (1, 0))
+            self.assertLessEqual(max(piece["error_ns_begin"], piece["error_ns_end"]), 1)
+        self.assertTrue(hosts["guest"]["pieces"])
+
+    def test_damaged(self):
+        """What is not damaged is read, and the exit status is 3."""
+        made = tracedat.Made()
+        pages = [[made.full_page(1000 * k, made.data(cpu, made.record(tracedat.WAKING, b"w", 9, 1, cpu)))
+                  for k in range(1, 30)] for cpu in range(2)]
+        whole = made.version6(pages)
+        self.assertEqual(len(self.events(whole[:-7 * made.page - 5], code=3)), 2 * 29 - 8)
+        packed = bytearray(made.version7(pages, compression="zlib"))
+        at = packed.index(made.pack("I", 3), made.page)  # three blocks
+        packed[at + 40] ^= 0x55
+        self.assertEqual(len(self.events(bytes(packed), code=3)), 2 * 29 - 10)
+        run = weft("events", self.file(packed[:made.page * 2]))
+        self.assertEqual(run.code, 1)
+        self.assertIn("cut off", run.message)
+
     def test_lost(self):
         """Losses lie before their page, counted or not; pages without events pass them on."""
         def pages(made):

@@ -58,6 +58,13 @@ struct ftrace_buffer {
 enum ftrace_compression { FTRACE_NONE, FTRACE_ZLIB, FTRACE_ZSTD, FTRACE_OTHER };
 typedef VEC(struct ctf_made_problem) ftrace_problems;
 
+/* Relation of a guest's CPU to its host's clock: host time = (time · scaling >> fraction) + offset. */
+struct ftrace_shift {
+    struct ftrace_sample { uint64_t time, offset, scaling, fraction; } *samples;
+    size_t n;
+    bool interpolate;        /* offsets change linearly from sample to sample */
+};
+
 struct ftrace_file {
     const char *path;
     struct file_map map;
@@ -79,6 +86,9 @@ struct ftrace_file {
     bool has_trace_id;
     int64_t offset_ns;       /* of all times */
     uint32_t tsc_mult, tsc_shift;
+    struct ftrace_shift *shifts; size_t n_shifts; /* by CPU */
+    uint64_t host_id;        /* with shifts: trace id of the host's recording */
+    bool has_guests;
     ftrace_problems problems;
 };
 
@@ -95,6 +105,10 @@ void ftrace_read_ftrace_events(struct ftrace_file *, struct ftrace_bytes *);
 void ftrace_read_event_formats(struct ftrace_file *, struct ftrace_bytes *);
 /* An option of one version; those that both have. False: it is none. */
 bool ftrace_read_option(struct ftrace_file *, unsigned id, struct ftrace_bytes);
+
+/* shift.c: the option TIME_SHIFT. */
+void ftrace_read_shift(struct ftrace_file *, struct ftrace_bytes);
+uint64_t ftrace_shifted(const struct ftrace_shift *, uint64_t time);
 
 /* format.c: one line "field:TYPE NAME; offset:N; size:N; signed:N;". False: it is none. */
 bool ftrace_field_parse(struct arena *, const char *line, size_t n, unsigned long_bytes, struct ftrace_field *out);

@@ -39,13 +39,18 @@ static void put_uname(struct text *t, const char *uname)
     }
 }
 
+static void put_id(struct text *t, uint64_t id)
+{
+    text_printf(t, "  uuid = \"00000000-0000-0000-%04x-%012llx\";\n", (unsigned)(id >> 48),
+        (unsigned long long)(id & 0xffffffffffff));
+}
+
 static void put_trace(struct text *t, const struct ftrace_file *f)
 {
     unsigned v[3] = {0};
     text_puts(t, "/* CTF 1.8 */\ntrace {\n  major = 1;\n  minor = 8;\n");
     if (f->has_trace_id)
-        text_printf(t, "  uuid = \"00000000-0000-0000-%04x-%012llx\";\n", (unsigned)(f->trace_id >> 48),
-            (unsigned long long)(f->trace_id & 0xffffffffffff));
+        put_id(t, f->trace_id);
     text_printf(t, "  byte_order = %s;\n};\nenv {\n  domain = \"kernel\";\n  tracer_name = \"trace-cmd\";\n",
         f->big ? "be" : "le");
     int n = f->tool ? sscanf(f->tool, "%5u.%5u.%5u", &v[0], &v[1], &v[2]) : 0;
@@ -80,7 +85,10 @@ static void put_clocks(struct text *t, const struct ftrace_file *f)
             continue;
         text_puts(t, "clock {\n  name = ");
         put_clock_name(t, clock);
-        text_printf(t, ";\n  description = \"trace clock of Linux\";\n  freq = 1000000000;\n  offset = %lld;\n};\n",
+        text_puts(t, ";\n");
+        if (f->n_shifts || (f->has_guests && f->has_trace_id)) /* by it recordings of one clock find each other */
+            put_id(t, f->n_shifts ? f->host_id : f->trace_id);
+        text_printf(t, "  description = \"trace clock of Linux\";\n  freq = 1000000000;\n  offset = %lld;\n};\n",
             (long long)f->offset_ns);
     }
 }

@@ -47,11 +47,15 @@ struct reader {
     atomic_size_t kept_bytes;
 };
 
-static struct ftrace_times times_of(const struct ftrace_file *f, const struct ftrace_buffer *b)
+static struct ftrace_times times_of(const struct ftrace_file *f, const struct stream *s)
 {
+    const struct ftrace_buffer *b = &f->buffers.v[s->buffer];
     const char *clock = b->clock && *b->clock ? b->clock : f->clock;
     bool is_tsc = clock && !strcmp(clock, "x86-tsc");
-    return is_tsc ? (struct ftrace_times){f->tsc_mult, f->tsc_shift} : (struct ftrace_times){0};
+    struct ftrace_times t = {.mult = is_tsc ? f->tsc_mult : 0, .shift = f->tsc_shift};
+    if ((size_t)s->cpu.cpu < f->n_shifts)
+        t.to_host = &f->shifts[s->cpu.cpu];
+    return t;
 }
 
 /* ---- blocks ---- */
@@ -168,7 +172,7 @@ static void put_pages(const struct reader *r, const struct stream *s, const uint
     struct ftrace_sink *sink, struct ftrace_tally *tally)
 {
     const struct ftrace_buffer *b = &r->file.buffers.v[s->buffer];
-    struct ftrace_times times = times_of(&r->file, b);
+    struct ftrace_times times = times_of(&r->file, s);
     for (uint32_t i = 0; i < n; i++) {
         struct ftrace_page page;
         if (ftrace_page_open(&r->file, data + (uint64_t)i * b->page_bytes, b->page_bytes, &page))
@@ -253,7 +257,7 @@ static void add_page(
     }
     c->place.n++;
     if (ok)
-        ftrace_page_put(&r->file, &page, times_of(&r->file, b), &c->sink, &c->tally);
+        ftrace_page_put(&r->file, &page, times_of(&r->file, s), &c->sink, &c->tally);
     else
         c->tally.damaged++;
 }

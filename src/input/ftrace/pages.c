@@ -47,6 +47,7 @@ bool ftrace_page_open(const struct ftrace_file *f, const uint8_t *page, uint32_t
 
 static uint64_t ns_of(struct ftrace_times t, uint64_t time)
 {
+    time = t.to_host ? ftrace_shifted(t.to_host, time) : time;
     return t.mult ? (uint64_t)(((unsigned __int128)time * t.mult) >> t.shift) : time;
 }
 

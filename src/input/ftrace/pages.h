@@ -17,8 +17,8 @@ void ftrace_plan(struct ftrace_file *);
 /* Writes context and payload of an event. False: the record is shorter than its format; nothing is written. */
 bool ftrace_put_event(struct ftrace_sink *, const struct ftrace_event *, const uint8_t *record, uint64_t n, bool big);
 
-/* How times of a buffer's clock become ns. */
-struct ftrace_times { uint32_t mult, shift; }; /* mult 0: they are ns */
+/* How times of a buffer's clock become ns: on the host's clock first, unless `to_host` is NULL. */
+struct ftrace_times { const struct ftrace_shift *to_host; uint32_t mult, shift; }; /* mult 0: they are ns */
 
 /* What was found in pages. */
 struct ftrace_tally {

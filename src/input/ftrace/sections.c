@@ -151,6 +151,8 @@ enum {
     OPTION_CPUS = 8,
     OPTION_VERSION = 9,
     OPTION_TRACE_ID = 11,
+    OPTION_TIME_SHIFT = 12,
+    OPTION_GUEST = 13,
     OPTION_TSC = 14
 };
 
@@ -180,6 +182,8 @@ bool ftrace_read_option(struct ftrace_file *f, unsigned id, struct ftrace_bytes 
         f->trace_id = ftrace_number(&b, 8);
         f->has_trace_id = !b.bad;
         break;
+    case OPTION_TIME_SHIFT: ftrace_read_shift(f, b); break;
+    case OPTION_GUEST: f->has_guests = true; break;
     case OPTION_TSC:
         f->tsc_mult = (uint32_t)ftrace_number(&b, 4);
         f->tsc_shift = (uint32_t)ftrace_number(&b, 4);
