@@ -7,11 +7,16 @@ import collections
 import json
 import os
 import subprocess
+import sys
 
 import stack_trace
 import weft_e2e
+from cluster_of import Cluster
 from stack_trace import KERNEL, LOCK, READ, WORK
-from weft_e2e import DATA, Case, need, scratch, weft
+from weft_e2e import DATA, ROOT, Case, need, scratch, weft
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "views"))
+from graph_client import Server  # noqa: E402
 
 SCENARIO = os.path.join(DATA, "traces", "three-tier-ctf2")
 FORMS = ("1.8", "2")
@@ -51,6 +56,16 @@ class Made(Case):
         self.assertRegex(text, r"made:11 beta +running\n +0x7f0000002000 0x401200 0x401020\n")
         plain = self.ok("critpath", trace, "--thread", "11").text
         self.assertNotIn("0x401300", plain)
+
+    def test_tooltips(self):
+        with Server(stack_trace.write(os.path.join(scratch(), "t"))) as server:
+            status, answer = server.derive(thread="made:10")
+            self.assertIn(status, (200, 201, 202), answer)
+            rows = {e.get("metadata", {}).get("TID", [-1])[0]: e["id"] for e in server.tree(answer["id"])}
+            tips = [server.tooltip(answer["id"], rows[tid], stack_trace.BASE_NS + t) for tid, t in
+                    ((11, 10000), (11, 23000), (10, 5000))]
+        self.assertEqual([tip.get("Call stack") for tip in tips],
+                         ["0x7f0000002000 0x401200 0x401020", "0x401300 0x401020", None])
 
     def test_stores_in_pieces(self):
         """Packets that come later: the wait began in a chunk before."""
@@ -94,10 +109,15 @@ class Recorded(Case):
         return lambda frames: " < ".join(hex(a) if a > places[-1] + 0x1000 else v[bisect.bisect_right(places, a) - 1][1]
                                          for a in addresses(frames))
 
+    @staticmethod
+    def unpacked(*parts):
+        packed, top = os.path.join(SCENARIO, "traces.tar.zst"), scratch()
+        need("zstd", packed)
+        subprocess.run(["tar", "-C", top, "--zstd", "-xf", packed, *parts], check=True)
+        return top
+
     def test_what_threads_waited_for(self):
-        need("zstd", os.path.join(SCENARIO, "traces.tar.zst"))
-        top, user = scratch(), self.names("tier.symbols.txt")
-        subprocess.run(["tar", "-C", top, "--zstd", "-xf", os.path.join(SCENARIO, "traces.tar.zst"), "web"], check=True)
+        top, user = self.unpacked("web"), self.names("tier.symbols.txt")
         for form in FORMS:
             seen, known = collections.Counter(), collections.Counter()
             with open(os.path.join(SCENARIO, f"stacks-web-ctf-{form}.json"), encoding="utf-8") as f:
@@ -111,6 +131,25 @@ class Recorded(Case):
                     seen[s["state"] != "running", user(s.get("stack", []))] += 1
             self.assertEqual(seen[True, "__libc_read < serve < start_thread"], 15)
             self.assertEqual(seen, known)
+
+    def test_over_a_cluster(self):
+        """The answer is that of all traces in one place."""
+        top = self.unpacked(*(os.path.join(host, "ctf-2") for host in ("client", "web", "db")))
+        hosts = {host: [os.path.join(top, host)] for host in ("client", "web", "db")}
+        with Cluster(hosts) as cluster:
+            asked = ("critpath", "--thread", "client:225")
+            for form in (("--format", "json"), ("--segments",)):
+                near = self.ok(*asked, top, "--store", cluster.store, *form)
+                far = self.ok(*asked, "--cluster", cluster.broker.url, *form)
+                if form[0] == "--segments":
+                    self.assertIn("Waits by call stack", near.text)
+                    self.assertEqual(near.text, far.text)
+                    continue
+                near, far = json.loads(near.out), json.loads(far.out)
+                self.assertTrue([l for l in near["links"] if "stack" in l] and
+                                [s for s in near["segments"] if "samples" in s])
+                for key in ("segments", "links"):
+                    self.assertEqual(near[key], far[key])
 
 
 if __name__ == "__main__":

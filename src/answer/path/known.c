@@ -494,7 +494,8 @@ struct path_known *path_known_new(const struct path_far_host *hosts, size_t n, c
         .cause = cause,
         .host_name = host_name,
         .row_name = row_name,
-        .container = container};
+        .container = container,
+        .stack = known_stack};
     k->book = candidate_book_new();
     for (size_t i = 0; i < n; i++)
         if (hosts[i].has_packets)
@@ -543,6 +544,8 @@ void path_known_free(struct path_known *k)
     vec_free(&k->causes);
     vec_free(&k->messages);
     vec_free(&k->wanted);
+    vec_free(&k->stacks);
+    map_fini(&k->stack_of);
     map_fini(&k->row_of);
     map_fini(&k->message_of);
     map_fini(&k->labels);

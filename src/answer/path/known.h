@@ -69,6 +69,8 @@ struct path_known {
     struct map away;       /* hash of a window -> the node's name */
     bool counting;         /* path_known_unused walks */
     struct map used;       /* hash of a window that it needs */
+    struct map stack_of; /* hash of a question for a stack -> number + 1 in: */
+    VEC(struct graph_stack) stacks;
     VEC(struct path_window) wanted;
     size_t taken; /* number of windows taken */
 };
@@ -82,5 +84,8 @@ struct known_answer *known_answer_of(struct known_message *, int32_t host);
 uint64_t known_message_hash(const struct path_message *);
 uint64_t known_none_hash(uint32_t row, int64_t ts);
 uint64_t known_window_hash(const struct path_window *);
+
+/* learn.c: the source's `stack`. */
+bool known_stack(void *arg, struct path_row row, int64_t begin, int64_t end, bool waits, struct graph_stack *out);
 
 #endif

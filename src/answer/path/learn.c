@@ -259,6 +259,44 @@ void path_known_contain(struct path_known *k, struct path_row row, const char *c
     k->rows.v[row.row].container = own_string(k, container);
 }
 
+/* ---- call stacks ---- */
+
+static uint64_t stack_hash(const struct path_stack_question *q)
+{
+    const int64_t all[] = {q->row.host, q->row.row, q->waits ? 0 : q->begin, q->end, q->waits};
+    return map_hash(all, sizeof all);
+}
+
+bool known_stack(void *arg, struct path_row row, int64_t begin, int64_t end, bool waits, struct graph_stack *out)
+{
+    const struct path_known *k = arg;
+    const uint64_t *at = map_find(&k->stack_of, stack_hash(&(struct path_stack_question){row, begin, end, waits}));
+    if (at)
+        *out = k->stacks.v[*at - 1];
+    return at;
+}
+
+static const uint64_t *own_addresses(struct path_known *k, const uint64_t *v, size_t n)
+{
+    uint64_t *own = arena_new(&k->arena, uint64_t, n + 1);
+    if (n)
+        memcpy(own, v, n * sizeof *own);
+    return own;
+}
+
+void path_known_stack(struct path_known *k, const struct path_stack_question *q, const struct graph_stack *is)
+{
+    bool fresh;
+    uint64_t *at = map_put(&k->stack_of, stack_hash(q), &fresh);
+    if (!fresh)
+        return;
+    struct graph_stack own = *is;
+    own.user = own_addresses(k, is->user, is->n_user);
+    own.kernel = own_addresses(k, is->kernel, is->n_kernel);
+    vec_push(&k->stacks, own);
+    *at = k->stacks.n;
+}
+
 void path_known_give_up(struct path_known *k, const struct path_window *w, const char *who)
 {
     answered(k, w, ANSWERED);

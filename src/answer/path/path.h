@@ -107,9 +107,19 @@ struct path_source {
      * most frequent one of (begin, end], while it ran. False: none was. Borrowed. NULL: not supported. */
     bool (*stack)(void *arg, struct path_row row, int64_t begin, int64_t end, bool waits, struct graph_stack *out);
 };
-/* The same, also without support. */
-bool path_stack(const struct path_source *, struct path_row row, int64_t begin, int64_t end, bool waits,
-    struct graph_stack *out);
+
+/* ---- call stacks of an answer ---- */
+
+struct path; struct path_segment; struct path_link;
+/* Stack of the segment's wait, or of its running; false: there is none. */
+bool path_segment_stack(const struct path_source *, const struct path_segment *, struct graph_stack *out);
+/* Stacks at the ends of a link: where the thread waited that it woke; where the thread was that sent it. */
+bool path_sleeper_stack(const struct path_source *, const struct path_link *, struct graph_stack *out);
+bool path_waker_stack(const struct path_source *, const struct path_link *, struct graph_stack *out);
+/* Adds all that these ask the source for a path. The caller frees the list. */
+struct path_stack_question { struct path_row row; int64_t begin, end; bool waits; };
+struct path_stack_questions { struct path_stack_question *v; size_t n, cap; };
+void path_ask_stacks(const struct path *, struct path_stack_questions *out);
 
 /* ---- the answer ---- */
 

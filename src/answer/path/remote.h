@@ -136,6 +136,8 @@ int path_known_add(struct path_known *, const struct path_ask *, const void *byt
 int path_known_recall(struct path_known *, const struct path_ask *, const void *bytes, size_t n, struct err *e);
 /* Sets a thread's container, "" for none, which the source then returns. */
 void path_known_contain(struct path_known *, struct path_row, const char *container);
+/* Sets the answer to a question for a call stack, which the source then returns; a copy. */
+void path_known_stack(struct path_known *, const struct path_stack_question *, const struct graph_stack *);
 /* Records that nobody answers the window, so that the walk continues without it. `who`: the node, for messages. */
 void path_known_give_up(struct path_known *, const struct path_window *, const char *who);
 

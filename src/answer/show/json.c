@@ -76,7 +76,7 @@ static void write_segments(const struct path *p, const struct path_source *sourc
         json_kv_string(j, "detail", s->detail);
         write_assumed(s->assumed, j);
         struct graph_stack stack;
-        if (show_segment_stack(p, source, i, &stack)) {
+        if (path_segment_stack(source, s, &stack)) {
             write_stack("stack", "kernel_stack", &stack, j);
             if (graph_is_awake(s->state))
                 json_kv_u64(j, "samples", stack.samples);
@@ -98,9 +98,9 @@ static void write_links(const struct path *p, const struct path_source *source, 
         json_kv_string(j, "kind", path_link_name(l->kind));
         write_assumed(l->assumed, j);
         struct graph_stack stack;
-        if (show_sleeper_stack(source, l, &stack))
+        if (path_sleeper_stack(source, l, &stack))
             write_stack("stack", "kernel_stack", &stack, j);
-        if (show_waker_stack(source, l, &stack))
+        if (path_waker_stack(source, l, &stack))
             write_stack("waker_stack", "waker_kernel_stack", &stack, j);
         json_end_object(j);
     }

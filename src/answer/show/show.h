@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct arena; struct graph_stack; struct json; struct path; struct path_link; struct path_source; struct text;
+struct arena; struct graph_stack; struct json; struct path; struct path_source; struct text;
 struct request_group; struct request_groups; struct request_part; struct requests_lacking;
 
 /* Writes the answer in words: one line without its end, at most 140 cells; rules in docs/concepts.md. Nothing for a
@@ -25,11 +25,6 @@ void show_terminal(const struct path *, const struct path_source *, const struct
 void show_svg(const struct path *, const struct path_source *, struct text *);
 void show_csv(const struct path *, const struct path_source *, struct text *);
 
-/* Call stack that was recorded where the thread of a segment waited or ran. */
-bool show_segment_stack(const struct path *, const struct path_source *, size_t segment, struct graph_stack *out);
-/* Call stacks at the ends of a link: where the thread that it woke had waited; where the other one was. */
-bool show_sleeper_stack(const struct path_source *, const struct path_link *, struct graph_stack *out);
-bool show_waker_stack(const struct path_source *, const struct path_link *, struct graph_stack *out);
 /* Writes "0x401136 0x401020 … · kernel 0xffffffff81000010": at most `most` addresses of each, the innermost first. */
 void show_stack(const struct graph_stack *, size_t most, struct text *);
 

@@ -118,7 +118,7 @@ static void write_segment_stack(const struct show_rows *s, size_t i, const struc
     enum { MOST_FRAMES = 8 };
     struct graph_stack stack;
     struct text words = {.fd = -1};
-    if (!show_segment_stack(s->path, s->source, i, &stack))
+    if (!path_segment_stack(s->source, &s->path->segments[i], &stack))
         return;
     show_stack(&stack, MOST_FRAMES, &words);
     text_fill(t, ' ', TERMINAL_INDENT + 11 + 11 + 2);

@@ -62,13 +62,13 @@ static void find(struct places *all)
     struct path_interval iv;
     for (size_t i = 0; i < p->n_links; i++) {
         const struct path_link *l = &p->links[i];
-        if (show_sleeper_stack(s, l, &stack) &&
+        if (path_sleeper_stack(s, l, &stack) &&
             s->interval(s->arg, l->to, l->to_ts, l->from_ts, &iv) == PATH_REPLY_FOUND)
             add(all, l->to, iv.begin, iv.end, &stack);
     }
     for (size_t i = 0; i < p->n_segments; i++) {
         const struct path_segment *g = &p->segments[i];
-        if (g->sender.host < 0 && !graph_is_awake(g->state) && show_segment_stack(p, s, i, &stack)) /* no link */
+        if (g->sender.host < 0 && !graph_is_awake(g->state) && path_segment_stack(s, g, &stack)) /* no link */
             add(all, g->row, g->begin, g->end, &stack);
     }
 }

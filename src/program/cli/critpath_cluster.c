@@ -232,6 +232,17 @@ static int find(
         : -1;
 }
 
+/* Returns whether some are missing. */
+static bool find_stacks(const struct critpath_question *q, const struct cluster_path *path)
+{
+    struct err e = {0};
+    bool shown = !q->by && !q->aggregate && q->format != CLI_CSV;
+    size_t away = shown ? cluster_path_find_stacks(path, &e) : 0;
+    if (away)
+        cli_note("the call stacks of %zu machine%s are missing: %s", away, away > 1 ? "s" : "", e.text);
+    return away > 0;
+}
+
 static int compare(struct cluster_query *a, const struct critpath_shown *first, bool missing)
 {
     struct arena arena = {0};
@@ -245,6 +256,7 @@ static int compare(struct cluster_query *a, const struct critpath_shown *first, 
     struct critpath_shown shown = shown_of(a, cluster_path_answer(a->second), cluster_path_source(a->second));
     missing |= note_missing(shown.path);
     missing |= note_parts(a, shown.path, &asked);
+    missing |= find_stacks(a->q, a->second);
     struct text out = TEXT_TO(1);
     critpath_write_compared(first, &shown, a->q, &out);
     return cli_asked_finish(&a->asked, &out, missing);
@@ -266,6 +278,7 @@ static int answer(struct cluster_query *a)
     missing |= note_parts(a, shown.path, &asked);
     if (q->by)
         missing |= critpath_note_containers(cluster_paths_contain(a->path, &e), &e);
+    missing |= find_stacks(q, a->path);
     if (q->compare)
         return compare(a, &shown, missing);
     struct text out = TEXT_TO(1);

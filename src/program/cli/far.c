@@ -100,7 +100,10 @@ static int ask(struct handle *h, const struct views_far_question *q, const atomi
         rc = err_set(e, ERR_NOTFOUND, "this node has no registry entry any more");
     if (!rc)
         list_hosts(h);
-    return rc ? rc : cluster_path_find(h->cluster, (int32_t)host, q->row, &o, &h->path, e);
+    rc = rc ? rc : cluster_path_find(h->cluster, (int32_t)host, q->row, &o, &h->path, e);
+    if (!rc)
+        cluster_path_find_stacks(h->path, &(struct err){0}); /* tooltips lack those that are missing */
+    return rc;
 }
 
 static uint64_t row_id(const struct views_far_path *p, struct path_row row)

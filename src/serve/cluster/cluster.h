@@ -171,6 +171,9 @@ const struct path *cluster_path_answer(const struct cluster_path *);
 /* Returns the known part of a path that is being found; the caller frees it. Any thread, between `refined` and
  * `moves_on`. */
 struct path *cluster_path_so_far(const struct cluster_path *);
+/* Finds the call stacks of the path, within the options' time; afterwards its source has them. Nodes without any are
+ * not asked. Returns the number of hosts without an answer; *e has the reason of one. */
+size_t cluster_path_find_stacks(const struct cluster_path *, struct err *e);
 const struct path_source *cluster_path_source(const struct cluster_path *);
 uint64_t cluster_path_row_id(const struct cluster_path *, struct path_row); /* for threads; else 0 */
 void cluster_path_free(struct cluster_path *);

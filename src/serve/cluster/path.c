@@ -13,6 +13,7 @@
 #include "cluster/paths.h"
 #include "cluster/query.h"
 #include "cluster/routes.h"
+#include "cluster/stacks.h"
 
 enum { MOST_ROUNDS = 10000, WINDOWS_AT_ONCE = 20000, MOST_NAMED = 3 };
 #define ROUTES_NS NS_PER_S /* reading them is for who has more time than that */
@@ -497,6 +498,17 @@ size_t cluster_paths_contain(const struct cluster_path *p, struct err *e)
     }
     size_t away = cluster_containers_find(p->cluster, &rows, p->known, p->options.deadline_ns, e);
     vec_free(&rows);
+    return away;
+}
+
+size_t cluster_path_find_stacks(const struct cluster_path *p, struct err *e)
+{
+    struct path_stack_questions asked = {0};
+    for (size_t i = 0; i < p->n_walks; i++)
+        if (p->walks[i].answer)
+            path_ask_stacks(p->walks[i].answer, &asked);
+    size_t away = cluster_stacks_find(p->cluster, &asked, p->known, p->options.deadline_ns, e);
+    vec_free(&asked);
     return away;
 }
 

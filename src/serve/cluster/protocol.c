@@ -194,7 +194,7 @@ void cluster_entry_write(const struct cluster_entry *c, struct text *out)
         wire_put_i(out, h->sealed_until);
         text_putc(out,
             (char)(h->has_graph | h->has_packets << 1 | h->excerpt.is << 2 | h->by_session << 3 |
-                h->is_user_space << 4));
+                h->is_user_space << 4 | h->has_stacks << 5));
         put_clock(out, &h->clock);
         put_addresses(out, h->own, h->n_own);
         put_addresses(out, h->peers, h->n_peers);
@@ -219,6 +219,7 @@ static void take_host(struct wire_in *w, struct arena *a, struct cluster_entry_h
     h->has_packets = flags >> 1 & 1;
     h->by_session = flags >> 3 & 1;
     h->is_user_space = flags >> 4 & 1;
+    h->has_stacks = flags >> 5 & 1;
     take_clock(w, a, &h->clock);
     h->n_own = take_addresses(w, a, &h->own);
     h->n_peers = take_addresses(w, a, &h->peers);
@@ -265,7 +266,7 @@ int cluster_question_kind(const void *bytes, size_t n, enum cluster_question *ki
     if (n < QUESTION_BYTES || b[0] < CLUSTER_OLDEST || b[0] > CLUSTER_VERSION)
         return err_set(e, ERR_UNSUPPORTED, "this node answers questions of versions %d to %d, not of %u",
             CLUSTER_OLDEST, CLUSTER_VERSION, n ? b[0] : 0);
-    if (b[1] > CLUSTER_STATUS && (b[1] < CLUSTER_LOAD || b[1] > CLUSTER_LEAVE))
+    if (b[1] > CLUSTER_STACKS && (b[1] < CLUSTER_LOAD || b[1] > CLUSTER_LEAVE))
         return err_set(e, ERR_UNSUPPORTED, "a question of a kind that is not known here");
     *kind = b[1];
     return 0;

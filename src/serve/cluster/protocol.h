@@ -108,6 +108,21 @@ void cluster_containers_write(const char *const *names, size_t n, struct text *o
 int cluster_containers_read(struct arena *, const void *bytes, size_t size, const char **names, size_t n,
     struct err *e);
 
+/* STACKS: questions for call stacks of rows of these hosts. Answer: the stack of each, or none. */
+struct stacks_question {
+    struct path_request hosts; /* no windows */
+    struct stacks_question_item { int32_t host; uint64_t row; int64_t begin, end; bool waits; } *v;
+    size_t n;
+};
+void cluster_stacks_question_write(const struct stacks_question *, struct text *out);
+int cluster_stacks_question_read(struct arena *, const void *bytes, size_t n, struct stacks_question *out,
+    struct err *e);
+/* Stacks of all n questions, in order; samples 0 for none. */
+void cluster_stacks_write(const struct graph_stack *, size_t n, struct text *out);
+/* Sets the n stacks, whose addresses live in the arena. */
+int cluster_stacks_read(struct arena *, const void *bytes, size_t size, struct graph_stack *out, size_t n,
+    struct err *e);
+
 /* THREADS: of these hosts. */
 struct threads_question { const uint64_t *keys; size_t n; struct cluster_threads_question is; };
 void cluster_threads_question_write(const struct threads_question *, struct text *out);

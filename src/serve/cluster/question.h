@@ -25,6 +25,7 @@ enum cluster_question {
     CLUSTER_REQUESTS,        /* hosts on clocks → requests that they served */
     CLUSTER_CONTAINERS,      /* rows of hosts → container of each */
     CLUSTER_STATUS,          /* → activity (report.h); also without traces */
+    CLUSTER_STACKS,          /* waits and stretches of running of rows → call stack of each */
     CLUSTER_LOAD = 16,       /* → load and free space; also without traces */
     /* Moving traces (room `place`). A node without traces answers the first, too. */
     CLUSTER_TAKE,            /* takes a trace from another node → progress */

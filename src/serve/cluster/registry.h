@@ -25,7 +25,7 @@ struct cluster_entry_host {
     uint64_t hash;           /* hash of the inputs of its stores */
     const char *name, *clock_name;
     int64_t begin, end, sealed_until; /* times by its clock */
-    bool has_graph, has_packets;
+    bool has_graph, has_packets, has_stacks;
     bool is_user_space;      /* no kernel trace */
     bool by_session;         /* the key is of the session; else of all recordings of the machine's boot */
     struct index_far_clock clock;

@@ -57,6 +57,7 @@ static struct cluster_entry_host entry_of(const struct index_host *h)
         .sealed_until = far.sealed_until,
         .has_graph = h->graph != NULL,
         .has_packets = h->flows != NULL,
+        .has_stacks = h->graph && graph_has_stacks(h->graph),
         .is_user_space = !h->is_kernel,
         .by_session = true,
         .clock = far.clock};
@@ -440,6 +441,29 @@ static int answer_containers(struct cluster_trace_set *h, const void *bytes, siz
     return rc;
 }
 
+static int answer_stacks(struct cluster_trace_set *h, const void *bytes, size_t n, struct text *out, struct err *e)
+{
+    struct arena a = {0};
+    struct stacks_question q;
+    struct joined *j = NULL;
+    int rc = cluster_stacks_question_read(&a, bytes, n, &q, e);
+    if (!rc)
+        rc = joined_for(h, &q.hosts, &j, e);
+    struct graph_stack *found = rc ? NULL : arena_new(&a, struct graph_stack, q.n + 1);
+    const struct path_source *source = rc ? NULL : path_local_source(j->local);
+    for (size_t i = 0; i < q.n && !rc; i++) {
+        const struct stacks_question_item *v = &q.v[i];
+        struct path_row row = {v->host, row_with_id(j, v->host, v->row)};
+        if (row.row >= 0)
+            source->stack(source->arg, row, v->begin, v->end, v->waits, &found[i]);
+    }
+    if (!rc)
+        cluster_stacks_write(found, q.n, out);
+    joined_unref(j);
+    arena_fini(&a);
+    return rc;
+}
+
 static int answer_talk(struct cluster_trace_set *h, const void *bytes, size_t n, struct text *out, struct err *e)
 {
     struct arena a = {0};
@@ -470,6 +494,7 @@ int cluster_trace_set_answer(struct cluster_trace_set *h, enum cluster_question 
     case CLUSTER_TALK: return answer_talk(h, bytes, n, out, e);
     case CLUSTER_REQUESTS: return answer_requests(h, bytes, n, out, e);
     case CLUSTER_CONTAINERS: return answer_containers(h, bytes, n, out, e);
+    case CLUSTER_STACKS: return answer_stacks(h, bytes, n, out, e);
     case CLUSTER_HELLO:
     case CLUSTER_DELAYS:
     case CLUSTER_STATUS:

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "base/text.h"
+#include "graph/graph.h"
+#include "show/show.h"
 #include "views/tips.h"
 
 #define ASSUMED "ran until the message came, and is taken to have waited for it"
@@ -251,6 +254,21 @@ static void write_bytes(struct tsp_answer *answer, const struct tip *t)
         tsp_write_tip(answer, "Bytes", arena_printf(t->arena, "%u in the packet that ended the wait", p.bytes));
 }
 
+/* ---- call stacks ---- */
+
+enum { MOST_FRAMES = 8 };
+
+static void write_stack(
+    struct tsp_answer *answer, const char *key, bool has, const struct graph_stack *s, struct arena *a)
+{
+    struct text words = {.fd = -1};
+    if (!has)
+        return;
+    show_stack(s, MOST_FRAMES, &words);
+    tsp_write_tip(answer, key, arena_strdup(a, text_cstr(&words)));
+    text_fini(&words);
+}
+
 /* ---- tooltips ---- */
 
 static void write_segment(struct tsp_answer *answer, const struct tip *t)
@@ -261,6 +279,9 @@ static void write_segment(struct tsp_answer *answer, const struct tip *t)
     tip_if(answer, "Detail", s->detail);
     tip_if(answer, "Sender", name_of(v, s->sender, s->begin, s->begin, t->arena));
     write_bytes(answer, t);
+    struct graph_stack stack;
+    bool has = path_segment_stack(v->source, s, &stack);
+    write_stack(answer, "Call stack", has, &stack, t->arena);
     tip_if(answer, "Assumed", s->assumed ? ASSUMED : NULL);
     if (s->cpu >= 0 && s->cpu != PATH_CPU_UNKNOWN)
         view_write_number(answer, "CPU", s->cpu);
@@ -307,6 +328,11 @@ static void write_link(struct tsp_answer *answer, const struct views *x, const s
     const struct path_segment *s = segment_of(v->path, l);
     tsp_write_tip(answer, "Kind", path_link_name(l->kind));
     tip_if(answer, "Assumed", l->assumed ? ASSUMED : NULL);
+    struct graph_stack stack;
+    bool has = path_waker_stack(v->source, l, &stack);
+    write_stack(answer, "Call stack at its begin", has, &stack, a);
+    has = path_sleeper_stack(v->source, l, &stack);
+    write_stack(answer, "Call stack of the wait", has, &stack, a);
     if (s) {
         tip_if(answer, "Detail", s->detail);
         write_bytes(answer, &(struct tip){x, v, s, (size_t)(s - v->path->segments), a});

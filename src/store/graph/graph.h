@@ -184,6 +184,7 @@ size_t graph_marks(const struct graph *, const struct graph_mark **out);
 
 /* Call stacks recorded with events of a row: addresses, the innermost first. They live as long as the graph. cut: outer
  * frames are missing. samples: events that had them. */
+enum { GRAPH_MOST_FRAMES = 128 };
 struct graph_stack {
     const uint64_t *user, *kernel;
     uint16_t n_user, n_kernel;

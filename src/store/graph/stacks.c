@@ -4,6 +4,7 @@
  * that the thread had at the call's begin: user frames do not change in between. */
 #include "graph/stacks.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/carry.h"
@@ -19,6 +20,8 @@ void graph_stacks_fini(struct graph_stacks *s)
 }
 
 /* ---- stacks, each once ---- */
+
+static_assert((int)KERNEL_MOST_FRAMES == (int)GRAPH_MOST_FRAMES, "all frames are kept");
 
 static bool is_stack(const struct graph_stacks *s, const struct graph_disk_stack *at, const struct kernel_stack *k)
 {
