@@ -6,6 +6,7 @@ import os
 from collections import Counter
 
 import small_trace
+import test_worlds
 from weft_e2e import Case, main, scratch, weft
 
 BOOT = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -109,6 +110,35 @@ class Offsets(Case):
                            (alone, ["up to date"])):
             rows = json.loads(self.ok("index", *args, "--format", "json").text)
             self.assertEqual([row["done"] for row in rows], done, args)
+
+    def test_identity_in_ctf2(self):
+        """Namespace, name and uid make clocks one, whatever the uid looks like, if their origins do not differ."""
+        uid = '"uid":"%s"' % BOOT
+        for kernel, ust, is_one in (
+                (None, uid, True), (uid, uid, True), ('"uid":"rack.28"', '"uid":"rack.28"', True),
+                ('"uid":"rack.28"', '"uid":"rack.29"', False), ('"namespace":"x",' + uid, uid, False),
+                ('"namespace":"x",' + uid, '"namespace":"x",' + uid, True),
+                (uid + ',"origin":{"name":"o","uid":"1"}', uid + ',"origin":{"name":"o","uid":"2"}', False),
+                (uid + ',"origin":{"name":"o","uid":"1"}', uid + ',"origin":{"name":"o","uid":"1"}', True)):
+            with self.subTest(kernel=kernel, ust=ust):
+                top = self.session()
+                for domain, clock in (("kernel", kernel), ("ust", ust)):
+                    if clock:
+                        self.to_ctf2(os.path.join(top, domain), uid, clock)
+                _, message = self.times(top)
+                self.assertEqual("its times are moved by -1.500 µs" in message, is_one, message)
+
+    @staticmethod
+    def to_ctf2(trace, uid, clock):
+        test_worlds.to_ctf2(trace)
+        with open(os.path.join(trace, "metadata"), "r+", encoding="utf-8") as f:
+            text = f.read()
+            assert uid in text
+            if "origin" in clock:
+                text = text.replace('"origin":"unix-epoch",', "")
+            f.seek(0)
+            f.write(text.replace(uid, clock))
+            f.truncate()
 
 
 if __name__ == "__main__":

@@ -84,6 +84,19 @@ class Made(Case):
                     last = re.sub(r"\[.*", "", said[-1].split(".")[-1])
                     self.assertIn("fragment" if last.isdigit() else last, run.message)
 
+    def test_clocks(self):
+        """Origin, and the error where precision and accuracy are stated."""
+        need(CASES)
+        for case, words, origin, error in (
+                ("v50-clock-offset", r"after the epoch$", "unix-epoch", None),
+                ("v52-clock-custom-origin", r"after the origin n\.org,2020/boot/u-10, ± 1\.600 µs$",
+                 "n.org,2020/boot/u-10", 1600),
+                ("v53-clock-no-origin", r"not tied to the epoch$", None, None)):
+            trace = os.path.join(CASES, case, "trace")
+            self.assertRegex(self.ok("info", trace).text, "(?m)^  clock .*" + words)
+            clock = self.json("info", trace)[0]["clock"]
+            self.assertEqual((clock["origin"], clock["error_ns"]), (origin, error))
+
     def test_damaged(self):
         for case in cases("d"):
             with self.subTest(case):

@@ -49,8 +49,9 @@ struct ctf_event {
 struct ctf_clock {
     const char *name, *description, *id; /* description may be NULL; id: the streams' name for it (1.8: its name) */
     const char *name_space, *uid;   /* CTF 2: with the name, its identity; or NULL */
-    uint8_t uuid[16];
-    bool has_uuid, absolute;
+    const char *origin;             /* CTF 2: "unix-epoch", another one's name and uid, "" if unknown; 1.8: NULL */
+    uint8_t uuid[16];               /* CTF 2: the uid, or a hash of namespace and uid */
+    bool has_uuid, absolute, has_error; /* has_error: precision and accuracy are stated (CTF 2) */
     uint64_t freq, precision, accuracy; /* Hz, cycles, cycles */
     int64_t offset_s;               /* value 0 is this long after the epoch: offset_s seconds + offset cycles */
     uint64_t offset;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/text.h"
 #include "ctf/ctf2.h"
 
@@ -109,15 +110,31 @@ static void read_trace_class(struct reader *r, const struct ctf2_node *root)
 
 /* ---- clocks ---- */
 
+/* LTTng's uid is the boot's id, as the UUID of a clock is in CTF 1.8. */
+static void set_identity(struct ctf_clock *k, bool has_name)
+{
+    k->has_uuid = has_name && k->uid;
+    if (!k->has_uuid || (!k->name_space && tsdl_uuid(k->uid, k->uuid)))
+        return;
+    const char *space = k->name_space ? k->name_space : "";
+    uint64_t parts[3] = {map_hash(k->uid, strlen(k->uid)), map_hash(space, strlen(space)), k->name_space != NULL};
+    for (size_t i = 0; i < 2; i++) {
+        parts[2] += 2 * i;
+        uint64_t half = map_hash(parts, sizeof parts);
+        memcpy(k->uuid + 8 * i, &half, sizeof half);
+    }
+}
+
 static void read_origin(struct reader *r, const struct ctf2_node *root, struct ctf2_clock *c)
 {
     const struct ctf2_node *origin = ctf2_get(&r->j, root, "origin");
     const char *space = NULL, *name = "", *uid = "";
+    c->clock.origin = "";
     if (!origin)
         return;
     if (ctf2_is(origin, "unix-epoch")) {
         c->clock.absolute = true;
-        c->origin = "unix-epoch";
+        c->origin = c->clock.origin = "unix-epoch";
         return;
     }
     if (origin->kind != CTF2_OBJECT) {
@@ -128,6 +145,7 @@ static void read_origin(struct reader *r, const struct ctf2_node *root, struct c
     ctf2_get_text(&r->j, origin, "name", true, r->arena, &name);
     ctf2_get_text(&r->j, origin, "uid", true, r->arena, &uid);
     c->origin = arena_printf(r->arena, "%s\n%s\n%s\n", space ? space : "\n", name, uid);
+    c->clock.origin = arena_printf(r->arena, "%s%s%s/%s", space ? space : "", space ? "/" : "", name, uid);
 }
 
 /* Corrects LTTng-UST's offset: it divides a negative offset as an unsigned number, so seconds and cycles are those of
@@ -212,7 +230,8 @@ static void read_clock(struct reader *r, const struct ctf2_node *root)
         return;
     c.has_name = k->name != NULL;
     k->name = k->name ? k->name : k->id;
-    k->has_uuid = k->uid && tsdl_uuid(k->uid, k->uuid); /* LTTng: UUID of the boot */
+    k->has_error = ctf2_get(&r->j, root, "precision") && ctf2_get(&r->j, root, "accuracy");
+    set_identity(k, c.has_name);
     read_origin(r, root, &c);
     read_offset(r, root, k);
     note_unknown(r, root, names);

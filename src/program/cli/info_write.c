@@ -70,6 +70,31 @@ static void label(struct text *t, const char *name)
     text_printf(t, "  %-10s", name);
 }
 
+/* How far the clock may be from its origin's time, in ns; false: not stated. */
+static bool clock_error_ns(const struct ctf_clock *c, int64_t *out)
+{
+    unsigned __int128 cycles = (unsigned __int128)c->precision + c->accuracy, ns = cycles * 1000000000 / c->freq;
+    *out = ns < INT64_MAX ? (int64_t)ns : INT64_MAX;
+    return c->has_error;
+}
+
+static void put_origin(struct text *t, const struct ctf_clock *c)
+{
+    bool stated = c->origin && *c->origin && !c->absolute;
+    if (c->absolute || (!c->origin && clock_offset_ns(c)))
+        text_puts(t, " s after the epoch");
+    else
+        text_puts(t, stated ? " s after the origin " : " s, not tied to the epoch");
+    if (stated)
+        put_name(t, c->origin);
+    int64_t error;
+    if (clock_error_ns(c, &error)) {
+        text_puts(t, ", ± ");
+        text_duration(t, error);
+    }
+    text_putc(t, '\n');
+}
+
 static void put_clock(struct text *t, const struct ctf_clock *c)
 {
     label(t, "clock");
@@ -78,7 +103,7 @@ static void put_clock(struct text *t, const struct ctf_clock *c)
     put_frequency(t, c->freq);
     text_puts(t, ", starts at ");
     time_write_seconds(t, clock_offset_ns(c));
-    text_puts(t, c->absolute || clock_offset_ns(c) ? " s after the epoch\n" : " s, not tied to the epoch\n");
+    put_origin(t, c);
 }
 
 static void put_span(struct text *t, const struct trace_facts *f)
@@ -287,6 +312,14 @@ static void json_clock(struct json *j, const struct ctf_clock *c)
     json_kv_u64(j, "freq", c->freq);
     json_kv_i64(j, "offset_ns", clock_offset_ns(c));
     json_kv_string(j, "description", c->description);
+    json_kv_string(j, "uid", c->uid);
+    json_kv_string(j, "origin", c->origin && *c->origin ? c->origin : NULL);
+    json_key(j, "error_ns");
+    int64_t error;
+    if (clock_error_ns(c, &error))
+        json_i64(j, error);
+    else
+        json_null(j);
     json_end_object(j);
 }
 
