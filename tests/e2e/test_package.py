@@ -3,6 +3,7 @@
 that has nothing else, and the demo run from it."""
 import pathlib
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -44,6 +45,9 @@ class Package(Case):
         package, = (p for p in made.glob("weft_*.deb"))
         version = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())[1]
         self.assertEqual(call("dpkg-deb", "-f", package, "Version").strip(), version)
+
+        if lintian := shutil.which("lintian"):
+            call(lintian, "--allow-root", "--fail-on", "error", package)
 
         root = minimal_system(made)
         (root / "tmp" / package.name).write_bytes(package.read_bytes())
