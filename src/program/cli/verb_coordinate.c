@@ -75,7 +75,7 @@ static int find_nodes(struct nodes *n, struct coord_options *o, struct err *e)
         return 0;
     n->finder = (struct coord_finder){.arg = &n->found,
         .list = cli_found_list,
-        .tell = cli_found_tell,
+        .status = cli_found_tell,
         .like = {.token = n->token, .ca_file = n->ca_file}};
     o->finder = &n->finder;
     return cli_found_open(&n->cluster, &n->found, e);
@@ -203,7 +203,7 @@ static int run(int argc, char **argv)
             .name = name,
             .state_dir = state,
             .version = WEFT_VERSION,
-            .tell = tell,
+            .report = tell,
             .answers_bytes = answers_bytes};
         o.http = (struct http_options){.listen = find_listen(listen, listen_at, sizeof listen_at),
             .tls_cert = cert,

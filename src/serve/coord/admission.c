@@ -17,10 +17,10 @@ enum { KINDS = 1024, SMALL_PART = 512, UNKNOWN_PART = 64 };
 
 struct waiting {
     struct waiting *next;
-    pthread_cond_t turn;
+    pthread_cond_t called;
 };
 
-struct turns {
+struct admission {
     uint64_t most, small, unknown;
     atomic_uint_least64_t usual[KINDS]; /* bytes; 0: unknown. Kinds with one index are one kind */
     pthread_mutex_t lock;               /* guards all below */
@@ -28,9 +28,9 @@ struct turns {
     struct waiting *first, **end; /* waiting questions, by arrival */
 };
 
-struct turns *coord_admission_new(uint64_t answers_bytes)
+struct admission *coord_admission_new(uint64_t answers_bytes)
 {
-    struct turns *t = mem_zalloc(sizeof *t);
+    struct admission *t = mem_zalloc(sizeof *t);
     t->most = answers_bytes / 2;
     t->small = answers_bytes / SMALL_PART;
     t->unknown = answers_bytes / UNKNOWN_PART;
@@ -39,7 +39,7 @@ struct turns *coord_admission_new(uint64_t answers_bytes)
     return t;
 }
 
-void coord_admission_free(struct turns *t)
+void coord_admission_free(struct admission *t)
 {
     if (!t)
         return;
@@ -49,18 +49,18 @@ void coord_admission_free(struct turns *t)
 
 /* ---- queue: call with the lock held ---- */
 
-static bool fits(const struct turns *t, uint64_t bytes)
+static bool fits(const struct admission *t, uint64_t bytes)
 {
     return !t->given || t->given + bytes <= t->most;
 }
 
-static void call_first(struct turns *t)
+static void call_first(struct admission *t)
 {
     if (t->first)
-        pthread_cond_signal(&t->first->turn);
+        pthread_cond_signal(&t->first->called);
 }
 
-static void leave(struct turns *t, const struct waiting *w)
+static void leave(struct admission *t, const struct waiting *w)
 {
     struct waiting **at = &t->first;
     while (*at != w)
@@ -70,56 +70,57 @@ static void leave(struct turns *t, const struct waiting *w)
         t->end = at;
 }
 
-static bool wait_for_turn(struct turns *t, const struct http_request *q, uint64_t bytes)
+static bool wait_for_room(struct admission *t, const struct http_request *q, uint64_t bytes)
 {
     struct waiting w = {0};
     int64_t until = time_monotonic_ns() + PATIENCE_NS, now;
     bool gone = false;
-    wait_init(&w.turn);
+    wait_init(&w.called);
     *t->end = &w;
     t->end = &w.next;
     while (!(t->first == &w && fits(t, bytes)) && (now = time_monotonic_ns()) < until && !gone) {
-        wait_until(&w.turn, &t->lock, now + LOOK_NS);
+        wait_until(&w.called, &t->lock, now + LOOK_NS);
         pthread_mutex_unlock(&t->lock);
         gone = http_gone(q);
         pthread_mutex_lock(&t->lock);
     }
     leave(t, &w);
-    pthread_cond_destroy(&w.turn);
+    pthread_cond_destroy(&w.called);
     return !gone;
 }
 
 /* ---- single questions ---- */
 
-bool coord_admission_begin(struct turns *t, const struct http_request *q, uint64_t kind, struct coord_admitted *turn)
+bool coord_admission_begin(
+    struct admission *t, const struct http_request *q, uint64_t kind, struct coord_admitted *admitted)
 {
-    turn->kind = kind % KINDS;
-    turn->bytes = atomic_load(&t->usual[turn->kind]);
-    if (!turn->bytes)
-        turn->bytes = t->unknown;
-    if (turn->bytes <= t->small) {
-        turn->bytes = 0;
+    admitted->kind = kind % KINDS;
+    admitted->bytes = atomic_load(&t->usual[admitted->kind]);
+    if (!admitted->bytes)
+        admitted->bytes = t->unknown;
+    if (admitted->bytes <= t->small) {
+        admitted->bytes = 0;
         return true;
     }
     pthread_mutex_lock(&t->lock);
-    bool stays = (!t->first && fits(t, turn->bytes)) || wait_for_turn(t, q, turn->bytes);
-    t->given += turn->bytes;
+    bool stays = (!t->first && fits(t, admitted->bytes)) || wait_for_room(t, q, admitted->bytes);
+    t->given += admitted->bytes;
     call_first(t); /* room may suffice for several */
     pthread_mutex_unlock(&t->lock);
     return stays;
 }
 
-void coord_admission_end(struct turns *t, const struct coord_admitted *turn, uint64_t held, bool whole)
+void coord_admission_end(struct admission *t, const struct coord_admitted *admitted, uint64_t held, bool whole)
 {
-    uint64_t usual = atomic_load(&t->usual[turn->kind]);
+    uint64_t usual = atomic_load(&t->usual[admitted->kind]);
     if (held > usual)
-        atomic_store(&t->usual[turn->kind], held);
+        atomic_store(&t->usual[admitted->kind], held);
     else if (whole) /* large and small questions may be of one kind: it decreases gradually; 1: known, nothing */
-        atomic_store(&t->usual[turn->kind], usual - held > 4 ? usual - (usual - held) / 4 : held + !held);
-    if (!turn->bytes)
+        atomic_store(&t->usual[admitted->kind], usual - held > 4 ? usual - (usual - held) / 4 : held + !held);
+    if (!admitted->bytes)
         return;
     pthread_mutex_lock(&t->lock);
-    t->given -= turn->bytes;
+    t->given -= admitted->bytes;
     call_first(t);
     pthread_mutex_unlock(&t->lock);
 }

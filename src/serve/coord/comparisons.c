@@ -143,7 +143,7 @@ static bool is_awaited(const struct coord_answer *p)
     return has_status(p, "RUNNING") && slice_is(slice_get(p->root, "model"), 'n');
 }
 
-static bool tells_parts(const struct coord_answer *p, const char *side)
+static bool has_parts(const struct coord_answer *p, const char *side)
 {
     struct slice entries = slice_get(slice_get(p->root, "model"), "entries");
     struct slice_walk w = slice_items(entries);
@@ -159,7 +159,7 @@ static bool is_good(struct coord_answers *f, struct coord_answer *p, const char 
 {
     if (p->fate != COORD_GOOD || has_status(p, "FAILED"))
         return false;
-    if ((has_status(p, "RUNNING") || has_status(p, "COMPLETED")) && tells_parts(p, side))
+    if ((has_status(p, "RUNNING") || has_status(p, "COMPLETED")) && has_parts(p, side))
         return true;
     coord_answer_spoil(
         f, p, has_status(p, "CANCELLED") ? "its analysis was cancelled" : "what it tells of a path is none");

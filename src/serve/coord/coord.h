@@ -96,7 +96,7 @@ struct coord_finder {
     bool (*list)(void *arg, struct arena *, struct coord_found **out, size_t *n);
     /* Writes the activity of the machines behind the servers and missing sources, as JSON; called by any thread. NULL:
      * there is no route /cluster. */
-    int (*tell)(void *arg, struct text *out, struct err *e);
+    int (*status)(void *arg, struct text *out, struct err *e);
     struct coord_server like;      /* template for token, ca_file and timeouts of found servers */
 };
 
@@ -111,7 +111,7 @@ struct coord_options {
     const char *version;
     uint64_t answers_bytes;        /* memory limit for all servers' answers; 0: 512 MiB */
     /* Reports that a server went away or came back. Thread-safe; NULL: no reports. */
-    void (*tell)(const char *what);
+    void (*report)(const char *what);
 };
 struct coordinator;
 int coord_start(const struct coord_options *, struct coordinator **out, struct err *e);

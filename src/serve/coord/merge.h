@@ -37,8 +37,8 @@ bool coord_merge_has_key(struct slice object, const char *key);
 /* Returns the rule that an entry, a header or a series states; TSP_MERGE_NONE: none. */
 enum tsp_merge coord_merge_stated(struct slice entry);
 
-/* Output with lines of the whole experiment that are summed up over servers. merge_whole_of returns NULL for other
- * outputs. */
+/* Output with lines of the whole experiment that are summed up over servers. coord_merge_total_of returns NULL for
+ * other outputs. */
 struct merge_total {
     const char *output;              /* an id, or the prefix of a family's ids */
     bool family;

@@ -55,8 +55,8 @@ int coord_node_change(struct node *n, enum node_stage to, bool found)
 void coord_node_report(struct coordinator *c, struct node *n, const char *what)
 {
     struct arena a = {0};
-    if (c->o.tell)
-        c->o.tell(arena_printf(&a, "server %s (%s) %s", n->is->name, coord_node_url(n, &a), what));
+    if (c->o.report)
+        c->o.report(arena_printf(&a, "server %s (%s) %s", n->is->name, coord_node_url(n, &a), what));
     arena_fini(&a);
 }
 

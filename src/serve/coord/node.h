@@ -23,7 +23,7 @@ struct node {
     const struct coord_server *is;
     size_t number;                   /* place in the configuration, and in answers */
     atomic_bool numbers_anew;        /* server of another make: its entries have other ids after a restart */
-    atomic_bool tells_codes;         /* answers have codes where their messages say more than their status */
+    atomic_bool states_codes;         /* answers have codes where their messages say more than their status */
     atomic_uint_fast64_t key;        /* key of its ids: hash of its name; if numbers_anew, also of when it came up */
     atomic_int stage;
     atomic_uint epoch;               /* number of times it came back: after an absence it may be another process */
@@ -52,7 +52,7 @@ struct coordinator {
     char id[UUID_TEXT];              /* id of this run */
     struct http_server *http;
     struct http_client *client;
-    struct turns *turns;             /* admission of questions with large answers */
+    struct admission *admission;     /* admission of questions with large answers */
     struct http_client *probing;     /* client with its own connections: probes do not queue behind questions */
     struct coord_ids *ids;
     struct node *nodes;              /* nodes never move; they include those that have gone: see nodes_now */

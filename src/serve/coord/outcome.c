@@ -148,7 +148,7 @@ static enum coord_status status_of(const struct coord_answer *p)
 static bool says_more(const struct coord_answer *p, const char *message, enum coord_status s)
 {
     size_t n = strlen(status_words[s]);
-    if (slice_get(p->root, "code").at || atomic_load(&p->node->tells_codes))
+    if (slice_get(p->root, "code").at || atomic_load(&p->node->states_codes))
         return slice_get(p->root, "code").at;
     return strncmp(message, status_words[s], n) || (message[n] && message[n] != ';');
 }

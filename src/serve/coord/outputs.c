@@ -103,7 +103,7 @@ static const char *others_with_paths(const struct coord_call *c)
 }
 
 /* Returns a note on the servers of a path that does not cover all machines; NULL: none is needed. */
-static const char *whose_path(const struct coord_call *c, const struct node *n, struct slice output)
+static const char *path_note(const struct coord_call *c, const struct node *n, struct slice output)
 {
     if (is_local(c, n, output)) {
         const char *both = slice_equals(slice_get(output, "parentId"), paths[1])
@@ -153,12 +153,12 @@ static void put_configuration(struct coord_call *c, struct json *j, const struct
 
 static void put_output(struct coord_call *c, struct json *j, const struct coord_answer *p, struct slice output)
 {
-    const char *whose = whose_path(c, p->node, output);
+    const char *note = path_note(c, p->node, output);
     if (p->fate == COORD_MISSING)
-        whose = arena_printf(c->arena, "%s%s(%s %s)", whose ? whose : "", whose ? " " : "", p->node->is->name,
+        note = arena_printf(c->arena, "%s%s(%s %s)", note ? note : "", note ? " " : "", p->node->is->name,
             coord_node_is_away(p->node) ? "is away" : "does not tell it now");
     struct slice configuration = is_path(output) ? slice_get(output, "configuration") : (struct slice){0};
-    if (!whose && !slice_is(configuration, '{')) {
+    if (!note && !slice_is(configuration, '{')) {
         slice_put(j, output);
         return;
     }
@@ -166,7 +166,7 @@ static void put_output(struct coord_call *c, struct json *j, const struct coord_
     struct slice_walk w = slice_members(output);
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        if (whose && slice_equals(key, "description"))
+        if (note && slice_equals(key, "description"))
             continue;
         slice_put_key(j, key);
         if (slice_is(configuration, '{') && slice_equals(key, "configuration"))
@@ -174,8 +174,8 @@ static void put_output(struct coord_call *c, struct json *j, const struct coord_
         else
             slice_put(j, value);
     }
-    if (whose)
-        json_kv_string(j, "description", its && *its ? arena_printf(c->arena, "%s %s", its, whose) : whose);
+    if (note)
+        json_kv_string(j, "description", its && *its ? arena_printf(c->arena, "%s %s", its, note) : note);
     if (is_local(c, p->node, output))
         json_kv_string(j, "code", tsp_code_name(TSP_CODE_LOCAL_PATH));
     json_end_object(j);

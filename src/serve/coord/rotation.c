@@ -15,7 +15,7 @@ struct piece_keys {
     struct map key, own, known; /* keys: (output, server, own id), (output, server, key), (output, server) */
 };
 
-/* ---- groups ---- */
+/* ---- virtual nodes ---- */
 
 static struct node *node_called(struct coordinator *c, const char *name)
 {
@@ -26,7 +26,7 @@ static struct node *node_called(struct coordinator *c, const char *name)
     return NULL;
 }
 
-static void piece_group_init(struct coord_virtual_node *g, const char *name)
+static void virtual_node_init(struct coord_virtual_node *g, const char *name)
 {
     g->is = (struct coord_server){.name = name, .url = ""};
     coord_node_init(&g->self, &g->is, SIZE_MAX);
@@ -41,7 +41,7 @@ void coord_rotations_start(struct coordinator *c)
     c->n_rotations = config->rotations.n;
     for (size_t i = 0; i < c->n_rotations; i++) {
         struct coord_virtual_node *g = &c->rotations[i];
-        piece_group_init(g, config->rotations.v[i].name);
+        virtual_node_init(g, config->rotations.v[i].name);
         for (size_t k = 0; k < config->rotations.v[i].members.n; k++) {
             struct node *n = node_called(c, config->rotations.v[i].members.v[k].server);
             if (!n)
@@ -53,7 +53,7 @@ void coord_rotations_start(struct coordinator *c)
     c->groups = mem_zalloc((config->groups.n + 1) * sizeof *c->groups);
     c->n_groups = config->groups.n;
     for (size_t i = 0; i < c->n_groups; i++)
-        piece_group_init(&c->groups[i], config->groups.v[i].name);
+        virtual_node_init(&c->groups[i], config->groups.v[i].name);
 }
 
 void coord_rotations_stop(struct coordinator *c)
@@ -73,7 +73,7 @@ void coord_rotations_stop(struct coordinator *c)
     free(c->piece_keys);
 }
 
-/* Returns the group. Charts over ranges of durations are not folded, since each server has its own ranges. */
+/* Returns the rotation. Charts over ranges of durations are not folded, since each server has its own ranges. */
 struct coord_virtual_node *coord_rotation_of(const struct coord_call *c, const struct node *n)
 {
     return n->rotation && !strstr(c->request.path, "/genericXY/") ? n->rotation : NULL;
@@ -96,7 +96,7 @@ bool coord_machines_several(const struct coord_call *c)
 /* ---- keys ---- */
 
 /* Returns a hash for the maps. Entries that all outputs share have their keys under any output, too. */
-static uint64_t place(struct coord_call *c, bool any_output, const struct node *n, int64_t id)
+static uint64_t hash_of(struct coord_call *c, bool any_output, const struct node *n, int64_t id)
 {
     bool known = c->request.output;
     for (int i = 0; i < 2 && !known; i++)
@@ -112,7 +112,7 @@ static bool look_up(struct coord_call *c, const struct map *m, const struct node
     const uint64_t *at = NULL;
     pthread_mutex_lock(&t->lock);
     for (int any = 0; any < 2 && !at; any++)
-        at = map_find(m, place(c, any, n, id));
+        at = map_find(m, hash_of(c, any, n, id));
     if (at)
         *out = (int64_t)*at;
     pthread_mutex_unlock(&t->lock);
@@ -156,9 +156,9 @@ void coord_piece_note_key(struct coord_call *c, const struct node *n, int64_t ow
     }
     for (int any = 0; any < 2; any++) {
         if (was && is != key)
-            map_remove(&t->own, place(c, any, n, is));
-        *map_put(&t->key, place(c, any, n, own), NULL) = (uint64_t)key;
-        *map_put(&t->own, place(c, any, n, key), NULL) = (uint64_t)own;
+            map_remove(&t->own, hash_of(c, any, n, is));
+        *map_put(&t->key, hash_of(c, any, n, own), NULL) = (uint64_t)key;
+        *map_put(&t->own, hash_of(c, any, n, key), NULL) = (uint64_t)own;
     }
     pthread_mutex_unlock(&t->lock);
 }
@@ -167,7 +167,7 @@ bool coord_piece_is_known(struct coord_call *c, const struct node *n)
 {
     struct piece_keys *t = c->c->piece_keys;
     pthread_mutex_lock(&t->lock);
-    bool known = map_find(&t->known, place(c, false, n, 0)) != NULL;
+    bool known = map_find(&t->known, hash_of(c, false, n, 0)) != NULL;
     pthread_mutex_unlock(&t->lock);
     return known;
 }
@@ -176,6 +176,6 @@ void coord_piece_note_known(struct coord_call *c, const struct node *n)
 {
     struct piece_keys *t = c->c->piece_keys;
     pthread_mutex_lock(&t->lock);
-    map_put(&t->known, place(c, false, n, 0), NULL);
+    map_put(&t->known, hash_of(c, false, n, 0), NULL);
     pthread_mutex_unlock(&t->lock);
 }

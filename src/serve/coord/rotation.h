@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Private to coord: pieces of one machine's session on several servers, from rotation. The answers of the pieces are
  * folded into the answer of one server with the whole session. The rest of the coordinator then sees one part, of
- * `self` of the group, with common times and with keys as ids of entries.
+ * `self` of the rotation, with common times and with keys as ids of entries.
  *
  * A key is an entry's id on the first piece that has it. Servers whose ids depend on content (weft's: numbers above
  * PIECE_CONTENT) mostly agree. Otherwise entries are the same if their labels and ancestors are the same, unless their
@@ -16,13 +16,14 @@
 
 #define PIECE_CONTENT (INT64_C(1) << 32)
 
-/* Sets up the configured groups; call it once the nodes of the configuration exist. */
+/* Set up and free the configured rotations and groups; call it once the nodes of the configuration exist. */
 void coord_rotations_start(struct coordinator *);
 void coord_rotations_stop(struct coordinator *);
 
-/* Returns the group that the server's answer to this request belongs to; NULL: none, the server stands for itself. */
+/* Returns the rotation that the server's answer to this request belongs to; NULL: none, the server stands for
+ * itself. */
 struct coord_virtual_node *coord_rotation_of(const struct coord_call *, const struct node *);
-/* Returns the name for clients: of its group, or its own. */
+/* Returns the name for clients: of its rotation, or its own. */
 const char *coord_machine_name(const struct node *);
 /* Returns whether the members are more than pieces of one machine's session. */
 bool coord_machines_several(const struct coord_call *);
@@ -36,16 +37,16 @@ void coord_piece_note_key(struct coord_call *, const struct node *, int64_t own,
 bool coord_piece_is_known(struct coord_call *, const struct node *);
 void coord_piece_note_known(struct coord_call *, const struct node *);
 
-/* ---- groups in a request ---- */
+/* ---- rotations in a request (rotation_find.c) ---- */
 
 /* Piece. part: its answer; NULL: nothing to merge. missing: its answer is. The range is in common
  * times. */
 struct coord_piece { struct node *node; struct coord_answer *part; bool missing; struct time_range range; };
-/* Members of a group in order of time. whole: the times of all are known, and all may have data. */
-struct coord_rotation { struct coord_virtual_node *group; struct coord_piece *v; size_t n; bool whole; };
-/* Returns all groups that have members; asks members whose times are unknown. */
+/* Members of a rotation in order of time. whole: the times of all are known, and all may have data. */
+struct coord_rotation { struct coord_virtual_node *of; struct coord_piece *v; size_t n; bool whole; };
+/* Returns all rotations that have members; asks members whose times are unknown. */
 size_t coord_rotations_find(struct coord_call *, struct coord_rotation **out);
-/* Drops all members of groups but the pieces that have the time. */
+/* Drops all members of rotations but the pieces that have the time. */
 void coord_rotations_keep(struct coord_call *, int64_t t);
 /* Returns the piece that has a time: the last one that begins by then; else the first. */
 size_t coord_rotation_at(const struct coord_rotation *, int64_t t);
@@ -63,7 +64,7 @@ const char *coord_rotation_states_body(struct coord_call *, const struct coord_r
 size_t coord_rotations_of(struct coord_answers *, struct coord_rotation **out);
 /* Returns whether no answer is missing from the pieces from .. to - 1, which might know more. */
 bool coord_rotation_is_there(const struct coord_rotation *, size_t from, size_t to);
-/* Makes the text, which is moved, the model of the group's first part; the other parts get none. */
+/* Makes the text, which is moved, the model of the rotation's first answer; the other parts get none. */
 void coord_rotation_put(struct coord_answers *, struct coord_rotation *, struct text *);
 
 /* rotation_cells.c: labels and metadata of an entry, from the pieces that have it. */

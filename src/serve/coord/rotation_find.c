@@ -71,7 +71,7 @@ static size_t find(struct coord_call *c, struct coord_rotation *out)
             &c->c->rotations[g], arena_new(c->arena, struct coord_piece, c->request.n_members + 1), 0, !is_derived(c)};
         for (size_t i = 0; i < c->request.n_members; i++) {
             struct time_range r = coord_member_range(c, c->request.members[i]);
-            if (coord_rotation_of(c, c->request.members[i]) != p->group)
+            if (coord_rotation_of(c, c->request.members[i]) != p->of)
                 continue;
             p->v[p->n++] = (struct coord_piece){.node = c->request.members[i], .range = r};
             p->whole &= r.end || !coord_node_is_away(c->request.members[i]);
@@ -135,7 +135,7 @@ void coord_rotation_put(struct coord_answers *f, struct coord_rotation *p, struc
         if (!part)
             continue;
         part->model = put ? (struct slice){0} : (struct slice){arena_strndup(f->call->arena, t->v, t->n), t->n};
-        part->node = &p->group->self;
+        part->node = &p->of->self;
         put = true;
     }
     text_fini(t);
@@ -148,7 +148,7 @@ void coord_rotations_keep(struct coord_call *c, int64_t t)
     for (size_t i = 0; i < c->request.n_members; i++) {
         bool other = false;
         for (size_t g = 0; g < n && !other; g++)
-            other = c->request.members[i]->rotation == rotations[g].group &&
+            other = c->request.members[i]->rotation == rotations[g].of &&
                 rotations[g].v[coord_rotation_at(&rotations[g], t)].node != c->request.members[i];
         if (!other)
             c->request.members[kept++] = c->request.members[i];

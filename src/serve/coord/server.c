@@ -137,7 +137,7 @@ static void send_identity(struct coord_call *c)
     json_kv_string(&j, "launcherName", "weft coordinate");
     json_kv_string(&j, "tspVersion", "0.6.0");
     json_kv_bool(&j, "codes", true);
-    json_kv_bool(&j, "cluster", c->c->o.finder && c->c->o.finder->tell); /* route /cluster exists */
+    json_kv_bool(&j, "cluster", c->c->o.finder && c->c->o.finder->status); /* route /cluster exists */
     json_key(&j, "opens");
     json_begin_object(&j);
     json_kv_bool(&j, "uploads", false);
@@ -175,9 +175,9 @@ static void send_cluster(struct coord_call *c)
     const struct coord_finder *f = c->c->o.finder;
     struct text t = {.fd = -1};
     struct err e = {0};
-    if (!f || !f->tell)
+    if (!f || !f->status)
         coord_error(c, 404, "No such resource", "the servers are no nodes of a cluster: start it with --cluster URL");
-    else if (f->tell(f->arg, &t, &e))
+    else if (f->status(f->arg, &t, &e))
         coord_error(c, 503, "The cluster does not answer", e.text);
     else
         coord_reply(c, 200, &t);
@@ -233,10 +233,10 @@ static uint64_t kind_of(const struct coord_call *c)
 
 static void run_admitted(struct coord_call *c, const struct route *r)
 {
-    struct coord_admitted turn;
-    if (coord_admission_begin(c->c->turns, c->q, kind_of(c), &turn))
+    struct coord_admitted admitted;
+    if (coord_admission_begin(c->c->admission, c->q, kind_of(c), &admitted))
         r->run(c);
-    coord_admission_end(c->c->turns, &turn, c->outcome.held, c->outcome.replied && !http_was_gone(c->q));
+    coord_admission_end(c->c->admission, &admitted, c->outcome.held, c->outcome.replied && !http_was_gone(c->q));
 }
 
 static void run(struct coord_call *c, const struct route *r)
@@ -356,7 +356,7 @@ static void free_all(struct coordinator *c)
     coord_positions_free(c->positions);
     coord_models_free(c->models);
     coord_line_cache_free(c->line_cache);
-    coord_admission_free(c->turns);
+    coord_admission_free(c->admission);
     coord_ids_free(c->ids);
     if (c->state_lock >= 0)
         close(c->state_lock);
@@ -381,7 +381,7 @@ int coord_start(const struct coord_options *o, struct coordinator **out, struct 
     c->positions = coord_positions_new();
     c->models = coord_models_new();
     c->line_cache = coord_line_cache_new();
-    c->turns = coord_admission_new(c->o.answers_bytes);
+    c->admission = coord_admission_new(c->o.answers_bytes);
     pthread_mutex_init(&c->lock, NULL);
     wait_init(&c->changed);
     h.public_path = "/tsp/api/health";

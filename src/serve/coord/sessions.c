@@ -18,8 +18,8 @@ struct session {
 };
 struct sessions {
     VEC(struct session) v;
-    struct map last; /* session -> index in `v` */
-    struct map told; /* reported pairs of servers */
+    struct map last;     /* session -> index in `v` */
+    struct map reported; /* reported pairs of servers */
 };
 
 struct sessions *coord_sessions_new(void)
@@ -33,7 +33,7 @@ void coord_sessions_free(struct sessions *s)
         return;
     vec_free(&s->v);
     map_fini(&s->last);
-    map_fini(&s->told);
+    map_fini(&s->reported);
     free(s);
 }
 
@@ -54,16 +54,16 @@ static bool session_of(const struct node *n, struct slice trace, struct session 
         out->begin < out->end;
 }
 
-static void tell(struct coordinator *c, const struct session *a, const struct session *b, struct slice trace)
+static void report(struct coordinator *c, const struct session *a, const struct session *b, struct slice trace)
 {
     struct arena arena = {0};
     const char *host = slice_string(slice_get(slice_get(trace, "properties"), "hostname"), &arena);
     const struct session *first = a->begin < b->begin ? a : b, *second = first == a ? b : a;
     uint64_t both[2] = {first->node->number, second->node->number};
     bool fresh;
-    map_put(&c->sessions->told, map_hash(both, sizeof both), &fresh);
-    if (fresh && c->o.tell)
-        c->o.tell(arena_printf(&arena,
+    map_put(&c->sessions->reported, map_hash(both, sizeof both), &fresh);
+    if (fresh && c->o.report)
+        c->o.report(arena_printf(&arena,
             "servers %s and %s have pieces of one session of %s, and show a machine each; one they are with "
             "rotation-groups: {%s: [%s, %s]} in the configuration",
             first->node->is->name, second->node->is->name, host, host, first->node->is->name, second->node->is->name));
@@ -86,7 +86,7 @@ static void note_trace(struct coordinator *c, const struct node *n, struct slice
             is->end = now.end > is->end ? now.end : is->end;
         } else if ((!n->rotation || n->rotation != is->node->rotation) &&
             (is->end <= now.begin || now.end <= is->begin)) {
-            tell(c, is, &now, trace);
+            report(c, is, &now, trace);
         }
     }
     if (known || s->v.n == MOST_SESSIONS)

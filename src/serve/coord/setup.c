@@ -49,11 +49,11 @@ static struct slice ask(struct made *m, const char *method, const char *path, co
     return s;
 }
 
-static void tell(struct made *m, const char *what, struct slice answer, int status)
+static void report(struct made *m, const char *what, struct slice answer, int status)
 {
     const char *title = slice_string(slice_get(answer, "title"), &m->arena);
-    if (m->c->o.tell)
-        m->c->o.tell(arena_printf(&m->arena, "server %s: %s: %s", m->n->is->name, what,
+    if (m->c->o.report)
+        m->c->o.report(arena_printf(&m->arena, "server %s: %s: %s", m->n->is->name, what,
             title        ? title
                 : status ? arena_printf(&m->arena, "status %d", status)
                          : "no answer"));
@@ -76,7 +76,7 @@ static void open_traces(struct made *m)
         json_object_set_new(p, "maxDepth", json_integer(3)); /* servers that walk folders open all traces below */
         struct slice answer = ask(m, "POST", "/traces", dump(m, p), &status);
         if (status != 200)
-            tell(m, arena_printf(&m->arena, "cannot open %s", path), answer, status);
+            report(m, arena_printf(&m->arena, "cannot open %s", path), answer, status);
     }
 }
 
@@ -112,7 +112,7 @@ static void make_one(struct made *m, const char *name, struct regex *const *patt
     if (status == 200 && uuid)
         coord_node_note_experiment(m->n, uuid, true);
     else
-        tell(m, arena_printf(&m->arena, "cannot make the experiment %s", name), answer, status);
+        report(m, arena_printf(&m->arena, "cannot make the experiment %s", name), answer, status);
 }
 
 static void make_configured(struct made *m, const struct coord_experiment *x, struct slice traces)

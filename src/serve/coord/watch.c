@@ -94,7 +94,7 @@ static void note_make(struct coordinator *c, struct node *n, const struct http_f
     if (before && (weft || comes))
         coord_ids_forget(c->ids, atomic_load(&n->key));
     atomic_store(&n->numbers_anew, !weft);
-    atomic_store(&n->tells_codes, slice_get(its, "codes").n == strlen("true"));
+    atomic_store(&n->states_codes, slice_get(its, "codes").n == strlen("true"));
     if (weft)
         atomic_store(&n->key, name);
     else if (comes)
