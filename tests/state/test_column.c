@@ -68,7 +68,7 @@ static void round_trip(uint8_t *end, const int64_t *v, size_t n, int64_t from, u
     int64_t out[COLUMN_VALUES];
     struct column_form f;
     uint8_t *room = end - COLUMN_MOST_BYTES;
-    size_t taken = column_put(room, v, n, from, allowed, &f);
+    size_t taken = state_column_put(room, v, n, from, allowed, &f);
     assert_true(f.way == COLUMN_PLAIN || allowed >> f.way & 1);
     assert_true(taken + 8 <= COLUMN_MOST_BYTES);
     /* Elsewhere, behind anything: a column is its own bytes alone. */
@@ -77,14 +77,14 @@ static void round_trip(uint8_t *end, const int64_t *v, size_t n, int64_t from, u
     memcpy(copy, room, taken);
     struct column c = column_open(copy, n, from, f);
     for (size_t i = 0; i < n; i++)
-        assert_int_equal(column_get(&c, i), v[i]);
-    column_take(&c, out);
+        assert_int_equal(state_column_get(&c, i), v[i]);
+    state_column_take(&c, out);
     assert_memory_equal(out, v, n * sizeof *v);
     const uint8_t *own_end;
-    assert_null(column_defect(copy, n, f, copy + taken, &own_end));
+    assert_null(state_column_defect(copy, n, f, copy + taken, &own_end));
     assert_ptr_equal(own_end, copy + taken);
     if (taken)
-        assert_non_null(column_defect(copy, n, f, copy + taken - 1, &own_end));
+        assert_non_null(state_column_defect(copy, n, f, copy + taken - 1, &own_end));
 }
 
 static void in_and_out(void **state)
@@ -108,7 +108,7 @@ static size_t taken_by(const int64_t *v, unsigned allowed, enum column_way expec
 {
     uint8_t to[COLUMN_MOST_BYTES];
     struct column_form f;
-    size_t taken = column_put(to, v, COLUMN_VALUES, 0, allowed, &f);
+    size_t taken = state_column_put(to, v, COLUMN_VALUES, 0, allowed, &f);
     assert_int_equal(f.way, expected);
     return taken;
 }
@@ -168,12 +168,12 @@ static void anything_is_read(void **state)
         size_t n = lengths[random_bits(16) % LENGTH(lengths)];
         struct column c = column_open(bytes, n, (int64_t)random_bits(64), f);
         const uint8_t *own_end;
-        column_take(&c, out);
-        if (!column_defect(bytes, n, f, end, &own_end)) /* agreement of both ways of reading */
+        state_column_take(&c, out);
+        if (!state_column_defect(bytes, n, f, end, &own_end)) /* agreement of both ways of reading */
             for (size_t i = 0; i < n; i++)
-                assert_int_equal(column_get(&c, i), out[i]);
+                assert_int_equal(state_column_get(&c, i), out[i]);
         for (size_t i = 0; i < n; i++)
-            column_get(&c, i);
+            state_column_get(&c, i);
     }
 }
 
@@ -186,8 +186,9 @@ static void strange_forms_are_told(void **state)
     uint8_t bytes[COLUMN_SPARE] = {0};
     const uint8_t *own_end;
     for (size_t i = 0; i < LENGTH(strange); i++)
-        assert_non_null(column_defect(bytes, COLUMN_VALUES, strange[i], bytes + sizeof bytes, &own_end));
-    assert_null(column_defect(bytes, COLUMN_VALUES, (struct column_form){.width = 63}, bytes + sizeof bytes, &own_end));
+        assert_non_null(state_column_defect(bytes, COLUMN_VALUES, strange[i], bytes + sizeof bytes, &own_end));
+    assert_null(
+        state_column_defect(bytes, COLUMN_VALUES, (struct column_form){.width = 63}, bytes + sizeof bytes, &own_end));
 }
 
 int main(void)

@@ -220,11 +220,11 @@ static void pairs_are_checked(void **state)
     const struct state_disk_cell *plain = cell_of(s, r);
     struct cell_entry waits = cell_entry(plain, 0), runs = cell_entry(plain, 1);
     assert_true(r->n == 2 && waits.number == STATE_WAIT_FOR_CPU && runs.number == STATE_USERMODE);
-    struct cell_pairs head = {.n = 1, .time_width = 8, .number_width = 8, .duration_width = 8, .rests = true};
+    struct state_cell_pairs head = {.n = 1, .time_width = 8, .number_width = 8, .duration_width = 8, .rests = true};
     c = (struct state_disk_cell){.packed = {(uint8_t)(waits.end - waits.begin + 1),
                                      STATE_WAIT_FOR_CPU << 1 | STATE_USERMODE, (uint8_t)(waits.end - waits.begin)},
         .base = waits.begin};
-    cell_pairs_head(&c, &head);
+    state_cell_pairs_head(&c, &head);
     check_cell(&w, plain, &c, ERR_FORMAT);
     world_close(&w);
 }

@@ -25,12 +25,12 @@ struct state_builder {
     const struct kernel_tracker *tracker;
     struct series_pool pool;
     VEC(struct builder_thread) threads;
-    VEC(struct builder_cpu) cpus;
+    VEC(struct state_builder_cpu) cpus;
     VEC(struct builder_irq) irqs;
     struct map irq_by_number;            /* kind << 32 | number -> index in irqs + 1 */
     builder_devices disks, nets;
     struct builder_amounts amounts[BUILDER_AMOUNTS];
-    VEC(struct builder_code) codes;
+    VEC(struct state_builder_code) codes;
     struct strings texts;                /* names of codes and devices: strings of each chunk's tracker */
                                          /* Codes by other numbers. */
     VEC(uint32_t) text_of;               /* text + 1 by the tracker's string; 0: none yet */
@@ -66,12 +66,12 @@ struct state_builder {
 
 static inline uint32_t builder_text(struct state_builder *b, uint32_t string)
 {
-    return string < b->text_of.n && b->text_of.v[string] ? b->text_of.v[string] - 1 : builder_new_text(b, string);
+    return string < b->text_of.n && b->text_of.v[string] ? b->text_of.v[string] - 1 : state_builder_new_text(b, string);
 }
 static inline uint32_t builder_call_code(struct state_builder *b, uint32_t string)
 {
     return string < b->call_codes.n && b->call_codes.v[string] ? b->call_codes.v[string]
-                                                               : builder_new_call_code(b, string);
+                                                               : state_builder_new_call_code(b, string);
 }
 /* NULL for NOBODY; valid until the next call. */
 static inline struct builder_thread *builder_thread(struct state_builder *b, int32_t row)
@@ -79,12 +79,12 @@ static inline struct builder_thread *builder_thread(struct state_builder *b, int
     if (row < 0)
         return NULL;
     if (__builtin_expect((size_t)row >= b->threads.n, 0))
-        builder_add_threads(b, (size_t)row + 1);
+        state_builder_add_threads(b, (size_t)row + 1);
     return &b->threads.v[row];
 }
 /* Handles a record, in order of time. */
-void builder_record(struct state_builder *, const struct kernel_record *);
-static inline int32_t builder_cpu_number(const struct state_builder *b, const struct builder_cpu *c)
+void state_builder_record(struct state_builder *, const struct kernel_record *);
+static inline int32_t builder_cpu_number(const struct state_builder *b, const struct state_builder_cpu *c)
 {
     return (int32_t)(c - b->cpus.v);
 }

@@ -100,7 +100,7 @@ static void need_users_of_calls(struct state_carry *v)
 {
     const struct state_builder *b = v->b;
     for (size_t i = 0; i < b->threads.n; i++) {
-        const struct builder_futex_call *f = &b->threads.v[i].futex;
+        const struct state_builder_futex_call *f = &b->threads.v[i].futex;
         if (!f->user)
             continue;
         struct state_carried_user *u = need_user(v, f->user);
@@ -137,7 +137,7 @@ static int by_thread_and_futex(const void *x, const void *y, void *visit)
     const struct state_builder *b = v->b;
     const struct builder_futex_user *p = &b->futex_users.v[*(const uint32_t *)x],
                                     *q = &b->futex_users.v[*(const uint32_t *)y];
-    const struct builder_code *f = &b->codes.v[p->code], *g = &b->codes.v[q->code];
+    const struct state_builder_code *f = &b->codes.v[p->code], *g = &b->codes.v[q->code];
     int order = order_of(state_carry_row_number(v->c, p->thread), state_carry_row_number(v->c, q->thread))
         ?: order_of(f->kind, g->kind);
     if (order || f->kind != CODE_LOCK)
@@ -176,7 +176,7 @@ static void carry_users(struct state_carry *v)
         state_carry_code(v, &u->code);
         if (load && (b->codes.v[u->code].kind != CODE_LOCK && b->codes.v[u->code].kind != CODE_OTHER_LOCKS))
             state_carry_refuse(v->c);
-        if (load && (u->thread < 0 || builder_futex_user_of(b, u->thread, u->code) != i + 1))
+        if (load && (u->thread < 0 || state_builder_futex_user_of(b, u->thread, u->code) != i + 1))
             state_carry_refuse(v->c);
         if (v->c->damaged)
             return;
@@ -211,7 +211,7 @@ static void carry_tracks(struct state_carry *v, struct builder_tracks *l, state_
 
 /* ---- threads ---- */
 
-static void carry_call_of_futex(struct state_carry *v, struct builder_futex_call *f)
+static void carry_call_of_futex(struct state_carry *v, struct state_builder_futex_call *f)
 {
     struct state_builder *b = v->b;
     carry_user(v, &f->user);
@@ -227,7 +227,7 @@ static void carry_call_of_futex(struct state_carry *v, struct builder_futex_call
     if (v->c->way == CARRY_LOAD) {
         f->track = track;
         if (value == STATE_NONE || v->c->damaged)
-            *f = (struct builder_futex_call){0};
+            *f = (struct state_builder_futex_call){0};
     }
 }
 
@@ -268,7 +268,7 @@ static void carry_threads(struct state_carry *v)
     if (v->c->way == CARRY_MARK) {
         for (size_t i = 0; i < b->threads.n; i++) {
             int32_t row = (int32_t)i;
-            if (b->threads.v[i].futex.user || builder_gap_is_awaited(b, i))
+            if (b->threads.v[i].futex.user || state_builder_gap_is_awaited(b, i))
                 carry_row(v->c, &row);
         }
         return;
@@ -313,7 +313,7 @@ static uint32_t *carry_irqs(struct state_carry *v)
         if (v->c->damaged || (q->kind != STATE_CPU_IRQ && q->kind != STATE_CPU_SOFTIRQ) ||
             map_find(&b->irq_by_number, key)) {
             state_carry_refuse(v->c);
-            series_fini(&q->series);
+            state_series_fini(&q->series);
             break;
         }
         vec_push(&b->irqs, *q);
@@ -358,7 +358,7 @@ static void carry_handler(struct state_carry *v, struct builder_frame *f, const 
         state_carry_refuse(v->c);
 }
 
-static void carry_cpu(struct state_carry *v, struct builder_cpu *k, const uint32_t *place)
+static void carry_cpu(struct state_carry *v, struct state_builder_cpu *k, const uint32_t *place)
 {
     struct carry *c = v->c;
     if (c->way == CARRY_LOAD) {
@@ -448,7 +448,7 @@ static void carry_amounts_of_threads(struct state_carry *v, struct builder_amoun
         bool there = !load && slot < all->index.n && all->index.v[slot];
         carry_bool(v->c, &there);
         if (there)
-            carry_amount(v, builder_amount_at(all, slot));
+            carry_amount(v, state_builder_amount_at(all, slot));
     }
 }
 
@@ -469,7 +469,7 @@ static void carry_amounts_of_cpus(
             return;
         }
         slot = at;
-        carry_amount(v, builder_amount_at(all, slot));
+        carry_amount(v, state_builder_amount_at(all, slot));
     }
 }
 
@@ -513,7 +513,7 @@ static void carry_counters(struct state_carry *v)
 
 /* ---- requests ---- */
 
-static void carry_request(struct state_carry *v, struct builder_request *p, int queue)
+static void carry_request(struct state_carry *v, struct state_builder_request *p, int queue)
 {
     if (v->c->way == CARRY_LOAD)
         p->series.pairs = true;
@@ -567,7 +567,7 @@ static void carry_locks(struct state_carry *v)
         carry_number(v->c, &lock.address);
         carry_number(v->c, &lock.tgid);
         if (v->c->way == CARRY_LOAD && !v->c->damaged)
-            builder_lock_code_of(b, lock);
+            state_builder_lock_code_of(b, lock);
     }
 }
 

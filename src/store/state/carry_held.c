@@ -23,7 +23,7 @@ static uint32_t give_string(struct held_visit *x, uint32_t text, uint32_t most)
     uint32_t string = most == UINT16_MAX ? UINT16_MAX - x->unknown % (UINT16_MAX / 2) : BEYOND_STRINGS + x->unknown;
     x->unknown++;
     *map_put(&x->string_of, text, NULL) = string;
-    builder_give_text(b, string, text);
+    state_builder_give_text(b, string, text);
     return string;
 }
 

@@ -18,7 +18,7 @@ enum carried_code {
     CARRIED_CODES
 };
 
-static uint8_t kind_of(const struct builder_code *x)
+static uint8_t kind_of(const struct state_builder_code *x)
 {
     switch (x->kind) {
     case CODE_STRING: return x->value == STATE_SYSCALL ? CARRIED_CALL : CARRIED_IPI;
@@ -33,8 +33,8 @@ static uint8_t kind_of(const struct builder_code *x)
 
 static uint32_t irq_code(struct state_builder *b, bool numbered, uint32_t ref, int32_t cpu)
 {
-    uint32_t code = builder_irq_code(b, numbered, ref);
-    return cpu < 0 ? code : builder_handler_code(b, code, cpu);
+    uint32_t code = state_builder_irq_code(b, numbered, ref);
+    return cpu < 0 ? code : state_builder_handler_code(b, code, cpu);
 }
 
 /* Finds a loaded code. */
@@ -43,13 +43,13 @@ static uint32_t find_code(struct state_carry *v, uint8_t kind, uint32_t ref, int
     struct state_builder *b = v->b;
     switch (kind) {
     case CARRIED_VALUE: return ref;
-    case CARRIED_CALL: return builder_text_code(b, ref);
+    case CARRIED_CALL: return state_builder_text_code(b, ref);
     case CARRIED_IRQ:
     case CARRIED_IPI: return irq_code(b, kind == CARRIED_IRQ, ref, cpu);
-    case CARRIED_VECTOR: return builder_vector_code(b, (uint16_t)ref);
-    case CARRIED_LOCK: return builder_lock_code_of(b, lock);
-    case CARRIED_OTHER_LOCKS: return builder_other_locks_code(b);
-    default: return builder_request_code(b, ref);
+    case CARRIED_VECTOR: return state_builder_vector_code(b, (uint16_t)ref);
+    case CARRIED_LOCK: return state_builder_lock_code_of(b, lock);
+    case CARRIED_OTHER_LOCKS: return state_builder_other_locks_code(b);
+    default: return state_builder_request_code(b, ref);
     }
 }
 
@@ -59,7 +59,7 @@ void state_carry_code(struct state_carry *v, uint32_t *code)
     struct state_builder *b = v->b;
     if (c->way == CARRY_MARK)
         return;
-    struct builder_code x = {0};
+    struct state_builder_code x = {0};
     struct builder_lock lock = {0};
     if (c->way == CARRY_SAVE)
         x = b->codes.v[*code];
@@ -131,7 +131,7 @@ static void carry_sums(struct state_carry *v, struct series *s, size_t gone)
     if (s->sum == SERIES_NO_SUM || s->sum == SERIES_BYTES)
         return;
     if (v->c->way == CARRY_SAVE && s->n)
-        series_sums_before(&v->b->pool, s, gone, before);
+        state_series_sums_before(&v->b->pool, s, gone, before);
     carry_number(v->c, &before[0]);
     if (v->c->way == CARRY_LOAD)
         memcpy(s->before, before, sizeof before);
@@ -147,7 +147,7 @@ static size_t carry_entries(struct state_carry *v, struct series *s, size_t n, s
         n = 0;
     }
     if (load) {
-        series_reserve(s, n);
+        state_series_reserve(s, n);
         s->n = (uint16_t)n;
     }
     for (size_t i = 0, gone = s->n - n; i < n; i++) {
@@ -183,7 +183,7 @@ static void carry_part(struct state_carry *v, struct series *s, struct carried_p
         s->n = s->fixed = 0;
         s->past = false;
     }
-    series_take_last(s);
+    state_series_take_last(s);
 }
 
 void state_carry_series(struct state_carry *v, struct series *s, int64_t renamed, state_carry_entry *entry)
@@ -221,27 +221,27 @@ void state_carry_latency(struct state_carry *v, int kind, uint64_t *handle)
     struct latency x = {.progress = LATENCY_OPEN};
     uint64_t rank = 0;
     if (v->c->way != CARRY_LOAD) {
-        x = *latency_of(l, *handle);
-        rank = latency_rank(l, *handle);
+        x = *state_latency_of(l, *handle);
+        rank = state_latency_rank(l, *handle);
     }
     carry_number(v->c, &x.begin);
     carry_number(v->c, &rank);
     carry_row(v->c, &x.thread);
     state_carry_code(v, &x.code);
     if (v->c->way == CARRY_LOAD)
-        *handle = latency_reopen(l, &x, rank);
+        *handle = state_latency_reopen(l, &x, rank);
 }
 
 /* Visits the last begin of those opened in time, and the number with that begin. */
 void state_carry_latency_order(struct carry *c, struct latency_series *l)
 {
     int64_t last_begin = l->last_begin;
-    uint64_t ranks = latency_ranks(l);
+    uint64_t ranks = state_latency_ranks(l);
     carry_number(c, &last_begin);
     carry_number(c, &ranks);
     carry_number(c, &l->late);
     if (c->way == CARRY_LOAD)
-        latency_go_on(l, last_begin, ranks);
+        state_latency_go_on(l, last_begin, ranks);
 }
 
 /* ---- frames ---- */

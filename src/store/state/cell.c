@@ -4,9 +4,9 @@
 
 enum { LOW = 63, HIGH_SHIFT = 6, HIGH_MASK = 3, HALF_SHIFT = 2 };
 
-struct cell_pairs cell_pairs(const struct state_disk_cell *c)
+struct state_cell_pairs state_cell_pairs(const struct state_disk_cell *c)
 {
-    return (struct cell_pairs){
+    return (struct state_cell_pairs){
         .n = (uint8_t)((c->time_width >> HIGH_SHIFT | c->number_width >> HIGH_SHIFT << HALF_SHIFT) + 1),
         .time_width = c->time_width & LOW,
         .number_width = c->number_width & LOW,
@@ -15,7 +15,7 @@ struct cell_pairs cell_pairs(const struct state_disk_cell *c)
     };
 }
 
-void cell_pairs_head(struct state_disk_cell *c, const struct cell_pairs *p)
+void state_cell_pairs_head(struct state_disk_cell *c, const struct state_cell_pairs *p)
 {
     unsigned n = p->n - 1u;
     c->n = (uint8_t)(STATE_PAIRED | (p->rests ? STATE_RESTS : 0) | p->duration_width);
@@ -23,12 +23,12 @@ void cell_pairs_head(struct state_disk_cell *c, const struct cell_pairs *p)
     c->number_width = (uint8_t)(n >> HALF_SHIFT << HIGH_SHIFT | p->number_width);
 }
 
-static inline const uint8_t *numbers_of(const struct state_disk_cell *c, const struct cell_pairs *p)
+static inline const uint8_t *numbers_of(const struct state_disk_cell *c, const struct state_cell_pairs *p)
 {
     return cell_packed(c) + pack_bytes(p->n, p->time_width);
 }
 
-static inline const uint8_t *durations_of(const struct state_disk_cell *c, const struct cell_pairs *p)
+static inline const uint8_t *durations_of(const struct state_disk_cell *c, const struct state_cell_pairs *p)
 {
     return numbers_of(c, p) + pack_bytes(p->n, p->number_width);
 }
@@ -41,7 +41,7 @@ struct cell_pair {
     uint64_t number;
 };
 
-static inline struct cell_pair cell_pair_at(const struct state_disk_cell *c, const struct cell_pairs *p, size_t i)
+static inline struct cell_pair cell_pair_at(const struct state_disk_cell *c, const struct state_cell_pairs *p, size_t i)
 {
     int64_t begin = cell_begin_of(c, i, p->time_width);
     return (struct cell_pair){
@@ -53,7 +53,8 @@ static inline struct cell_pair cell_pair_at(const struct state_disk_cell *c, con
 }
 
 /* Branchless, since branches could not be predicted. */
-static inline struct cell_entry entry_of(const struct cell_pair *x, const struct cell_pairs *p, size_t i, bool second)
+static inline struct cell_entry entry_of(
+    const struct cell_pair *x, const struct state_cell_pairs *p, size_t i, bool second)
 {
     int64_t both = -(int64_t)second;
     return (struct cell_entry){
@@ -65,16 +66,16 @@ static inline struct cell_entry entry_of(const struct cell_pair *x, const struct
     };
 }
 
-struct cell_entry cell_pairs_entry(const struct state_disk_cell *c, size_t i)
+struct cell_entry state_cell_pairs_entry(const struct state_disk_cell *c, size_t i)
 {
-    struct cell_pairs p = cell_pairs(c);
+    struct state_cell_pairs p = state_cell_pairs(c);
     struct cell_pair x = cell_pair_at(c, &p, i / 2);
     return entry_of(&x, &p, i / 2, i % 2);
 }
 
-struct cell_entry cell_pairs_at(const struct state_disk_cell *c, int64_t t)
+struct cell_entry state_cell_pairs_at(const struct state_disk_cell *c, int64_t t)
 {
-    struct cell_pairs p = cell_pairs(c);
+    struct state_cell_pairs p = state_cell_pairs(c);
     size_t i = cell_search(cell_packed(c), p.n, p.time_width, (uint64_t)t - (uint64_t)c->base);
     struct cell_pair x = cell_pair_at(c, &p, i);
     return entry_of(&x, &p, i, t >= x.middle);
@@ -82,18 +83,18 @@ struct cell_entry cell_pairs_at(const struct state_disk_cell *c, int64_t t)
 
 /* ---- whole cells ---- */
 
-int64_t cell_pairs_end(const struct state_disk_cell *c)
+int64_t state_cell_pairs_end(const struct state_disk_cell *c)
 {
-    struct cell_pairs p = cell_pairs(c);
+    struct state_cell_pairs p = state_cell_pairs(c);
     return cell_time(c, p.n - 1u, p.time_width);
 }
 
-void cell_pairs_times(const struct state_disk_cell *c, int64_t times[STATE_CELL_ENTRIES + 1])
+void state_cell_pairs_times(const struct state_disk_cell *c, int64_t times[STATE_CELL_ENTRIES + 1])
 {
-    struct cell_pairs p = cell_pairs(c);
+    struct state_cell_pairs p = state_cell_pairs(c);
     int64_t ends[STATE_CELL], durations[STATE_CELL];
-    pack_take(cell_packed(c), p.n, p.time_width, c->base, ends);
-    pack_take(durations_of(c, &p), p.n, p.duration_width, 0, durations);
+    state_pack_take(cell_packed(c), p.n, p.time_width, c->base, ends);
+    state_pack_take(durations_of(c, &p), p.n, p.duration_width, 0, durations);
     times[0] = c->base;
     for (size_t i = 0; i < p.n; i++) {
         times[2 * i + 1] = (int64_t)((uint64_t)times[2 * i] + (uint64_t)durations[i]);
@@ -101,11 +102,11 @@ void cell_pairs_times(const struct state_disk_cell *c, int64_t times[STATE_CELL_
     }
 }
 
-size_t cell_pairs_numbers(const struct state_disk_cell *c, int64_t numbers[STATE_CELL_ENTRIES])
+size_t state_cell_pairs_numbers(const struct state_disk_cell *c, int64_t numbers[STATE_CELL_ENTRIES])
 {
-    struct cell_pairs p = cell_pairs(c);
+    struct state_cell_pairs p = state_cell_pairs(c);
     int64_t packed[STATE_CELL];
-    pack_take(numbers_of(c, &p), p.n, p.number_width, 0, packed);
+    state_pack_take(numbers_of(c, &p), p.n, p.number_width, 0, packed);
     for (size_t i = 0; i < p.n; i++) {
         numbers[2 * i] = (int64_t)((uint64_t)packed[i] >> p.rests);
         numbers[2 * i + 1] = (int64_t)((uint64_t)packed[i] & p.rests);

@@ -78,43 +78,43 @@ static inline struct cell_entry cell_plain_at(const struct state_disk_cell *c, i
 /* The head of a paired cell, unpacked. On disk `n` holds STATE_PAIRED, STATE_RESTS and, in its low 6 bits,
  * duration_width. The low 6 bits of time_width and number_width are the widths; their high 2 bits are n - 1, the lower
  * half in time_width. */
-struct cell_pairs { uint8_t n, time_width, number_width, duration_width; bool rests; };
+struct state_cell_pairs { uint8_t n, time_width, number_width, duration_width; bool rests; };
 static inline bool cell_is_paired(const struct state_disk_cell *c) { return __builtin_expect(c->n & STATE_PAIRED, 0); }
-struct cell_pairs cell_pairs(const struct state_disk_cell *);
-void cell_pairs_head(struct state_disk_cell *, const struct cell_pairs *);
-struct cell_entry cell_pairs_entry(const struct state_disk_cell *, size_t i);
-struct cell_entry cell_pairs_at(const struct state_disk_cell *, int64_t t);
-int64_t cell_pairs_end(const struct state_disk_cell *);
-void cell_pairs_times(const struct state_disk_cell *, int64_t times[STATE_CELL_ENTRIES + 1]);
-size_t cell_pairs_numbers(const struct state_disk_cell *, int64_t numbers[STATE_CELL_ENTRIES]);
+struct state_cell_pairs state_cell_pairs(const struct state_disk_cell *);
+void state_cell_pairs_head(struct state_disk_cell *, const struct state_cell_pairs *);
+struct cell_entry state_cell_pairs_entry(const struct state_disk_cell *, size_t i);
+struct cell_entry state_cell_pairs_at(const struct state_disk_cell *, int64_t t);
+int64_t state_cell_pairs_end(const struct state_disk_cell *);
+void state_cell_pairs_times(const struct state_disk_cell *, int64_t times[STATE_CELL_ENTRIES + 1]);
+size_t state_cell_pairs_numbers(const struct state_disk_cell *, int64_t numbers[STATE_CELL_ENTRIES]);
 
 /* ---- cells of both kinds ---- */
 
 static inline size_t cell_n(const struct state_disk_cell *c)
 {
-    return cell_is_paired(c) ? 2 * (size_t)cell_pairs(c).n : cell_plain_n(c);
+    return cell_is_paired(c) ? 2 * (size_t)state_cell_pairs(c).n : cell_plain_n(c);
 }
 static inline struct cell_entry cell_entry(const struct state_disk_cell *c, size_t i)
 {
-    return cell_is_paired(c) ? cell_pairs_entry(c, i) : cell_plain_entry(c, i);
+    return cell_is_paired(c) ? state_cell_pairs_entry(c, i) : cell_plain_entry(c, i);
 }
 /* The last entry that begins at or before t, which is not before the first. */
 static inline struct cell_entry cell_at(const struct state_disk_cell *c, int64_t t)
 {
-    return cell_is_paired(c) ? cell_pairs_at(c, t) : cell_plain_at(c, t);
+    return cell_is_paired(c) ? state_cell_pairs_at(c, t) : cell_plain_at(c, t);
 }
 /* End of the cell. */
 static inline int64_t cell_end(const struct state_disk_cell *c)
 {
-    return cell_is_paired(c) ? cell_pairs_end(c) : cell_plain_end(c, cell_plain_n(c) - 1);
+    return cell_is_paired(c) ? state_cell_pairs_end(c) : cell_plain_end(c, cell_plain_n(c) - 1);
 }
 /* Reads the numbers of all n entries. Returns n. */
 static inline size_t cell_take_numbers(const struct state_disk_cell *c, int64_t numbers[STATE_CELL_ENTRIES])
 {
     if (cell_is_paired(c))
-        return cell_pairs_numbers(c, numbers);
+        return state_cell_pairs_numbers(c, numbers);
     size_t n = cell_plain_n(c);
-    pack_take(cell_plain_numbers(c), n, c->number_width & ~STATE_FOLDED, 0, numbers);
+    state_pack_take(cell_plain_numbers(c), n, c->number_width & ~STATE_FOLDED, 0, numbers);
     for (size_t i = 0; i < n && c->number_width & STATE_FOLDED; i++)
         numbers[i] = cell_unfolded((uint64_t)numbers[i]);
     return n;
@@ -125,11 +125,11 @@ static inline size_t cell_take(const struct state_disk_cell *c, int64_t times[ST
 {
     size_t n = cell_take_numbers(c, numbers);
     if (cell_is_paired(c)) {
-        cell_pairs_times(c, times);
+        state_cell_pairs_times(c, times);
         return n;
     }
     times[0] = c->base;
-    pack_take(cell_packed(c), n, c->time_width, c->base, times + 1);
+    state_pack_take(cell_packed(c), n, c->time_width, c->base, times + 1);
     return n;
 }
 

@@ -217,7 +217,7 @@ static bool good_head(const struct state_disk_row *r, const struct state_disk_ce
     if (!cell_is_paired(c))
         return c->n == cell_plain_n(c) && good_width(c->time_width) && good_width(number_width) &&
             pack_bytes(c->n, c->time_width) + pack_bytes(c->n, number_width) <= sizeof c->packed;
-    struct cell_pairs p = cell_pairs(c);
+    struct state_cell_pairs p = state_cell_pairs(c);
     return r->kind > STATE_CPU_THREAD && p.time_width <= PACK_MOST_WIDTH && p.number_width <= PACK_MOST_WIDTH &&
         p.duration_width <= PACK_MOST_WIDTH &&
         pack_bytes(p.n, p.time_width) + pack_bytes(p.n, p.number_width) + pack_bytes(p.n, p.duration_width) <=
@@ -313,12 +313,12 @@ static const char *block_defect(const struct state_chunk *s, const struct state_
         if (c >= columns ? memcmp(&h->columns[c], &none, sizeof none) : h->columns[c].offset != at - begin)
             what = "a block's columns do not follow each other";
         else if (c < columns)
-            what = column_defect(at, n, h->columns[c], end, &at);
+            what = state_column_defect(at, n, h->columns[c], end, &at);
         if (what)
             return what;
     }
     struct column first = column_open(begin, n, h->first, h->columns[0]);
-    return column_get(&first, 0) != h->first ? "a block does not begin as it tells" : NULL;
+    return state_column_get(&first, 0) != h->first ? "a block does not begin as it tells" : NULL;
 }
 
 static const char *blocks_defect(const struct state_chunk *s)
@@ -367,7 +367,7 @@ static const char *latencies_defect(const struct state_chunk *s, int kind)
         size_t n = 0;
         for (int c = 0; c < STATE_LATENCY_COLUMNS; c++) {
             struct column column = state_column(s, table, first / STATE_BLOCK, c);
-            column_take(&column, v[c]);
+            state_column_take(&column, v[c]);
             n = column.n;
         }
         for (size_t i = 0; i < n; i++) {
@@ -394,19 +394,19 @@ static const char *figures_defect(const struct state_chunk *s)
         for (uint64_t first = 0; first < table->n; first += STATE_BLOCK) {
             struct column duration = state_column(s, table, first / STATE_BLOCK, STATE_DURATION);
             struct column code = state_column(s, table, first / STATE_BLOCK, STATE_LATENCY_CODE);
-            column_take(&duration, durations);
-            column_take(&code, codes);
-            tiles_add(tiles, durations, codes, code.n);
+            state_column_take(&duration, durations);
+            state_column_take(&code, codes);
+            state_tiles_add(tiles, durations, codes, code.n);
         }
-        tiles_end(tiles);
-        tiles_list(tiles, &made);
-        tiles_fini(tiles);
+        state_tiles_end(tiles);
+        state_tiles_list(tiles, &made);
+        state_tiles_fini(tiles);
     }
     vec_push(&made.first, made.figures.n);
     bool same = made.first.n == s->n_tiles && !memcmp(made.first.v, s->tiles, made.first.n * sizeof *made.first.v) &&
         made.figures.n == s->n_figures &&
         (!made.figures.n || !memcmp(made.figures.v, s->figures, made.figures.n * sizeof *made.figures.v));
-    tile_list_fini(&made);
+    state_tile_list_fini(&made);
     free(tiles);
     return same ? NULL : "figures that do not fit the latencies";
 }
@@ -464,7 +464,7 @@ static const char *firsts_of_kind_defect(const struct state_chunk *s, int kind, 
         bool beside = k < n && aside[k].index == i;
         if (!beside && (i - k) % STATE_BLOCK == 0) {
             struct column column = state_column(s, table, (i - k) / STATE_BLOCK, STATE_LATENCY_CODE);
-            column_take(&column, codes);
+            state_column_take(&column, codes);
         }
         int64_t code = beside ? (int64_t)aside[k].code : codes[(i - k) % STATE_BLOCK];
         if (i >= table->early && first_of[code] == UINT64_MAX) {

@@ -125,7 +125,7 @@ static size_t table_search(const struct state_chunk *s, const struct state_disk_
     if (lo >= end)
         return lo;
     struct column column = state_column(s, t, block, 0);
-    return search_first(i, lo, end, column_get(&column, i % STATE_BLOCK) >= time);
+    return search_first(i, lo, end, state_column_get(&column, i % STATE_BLOCK) >= time);
 }
 
 size_t state_chunk_checkpoints(const struct state_chunk *s, size_t from, int64_t t)

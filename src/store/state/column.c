@@ -125,7 +125,7 @@ static uint8_t *put_base(uint8_t *to, int64_t base, struct column_form *f)
 
 static uint8_t *put_values(uint8_t *to, const int64_t *v, size_t n, int64_t base, uint8_t width)
 {
-    pack_put(to, v, 1, n, base, width);
+    state_pack_put(to, v, 1, n, base, width);
     return to + pack_bytes(n, width);
 }
 
@@ -163,7 +163,7 @@ static uint8_t *put_line(uint8_t *to, const int64_t *v, size_t n, int64_t from, 
     return put_values(to + sizeof(uint32_t), off, n, least, width);
 }
 
-size_t column_put(uint8_t *to, const int64_t *v, size_t n, int64_t from, unsigned ways, struct column_form *f)
+size_t state_column_put(uint8_t *to, const int64_t *v, size_t n, int64_t from, unsigned ways, struct column_form *f)
 {
     struct column_plan p;
     uint8_t *at = to;
@@ -233,7 +233,7 @@ static uint64_t split_get(const struct column *c, size_t i, uint8_t width)
     return low | pack_get(behind(c, low_bits(c)), before, c->form.more) << (width & 63);
 }
 
-int64_t column_get(const struct column *c, size_t i)
+int64_t state_column_get(const struct column *c, size_t i)
 {
     uint8_t width = column_width(c->form);
     uint64_t d;
@@ -252,7 +252,7 @@ static void split_take(const struct column *c, int64_t *out)
 {
     const uint8_t *high = behind(c, low_bits(c));
     size_t k = 0;
-    pack_take(low_bits(c), c->n, column_width(c->form), c->base, out);
+    state_pack_take(low_bits(c), c->n, column_width(c->form), c->base, out);
     for (size_t word = 0; word * 64 < c->n; word++)
         for (uint64_t flags = flags_at(c, word); flags; flags &= flags - 1) {
             size_t i = word * 64 + (size_t)__builtin_ctzll(flags);
@@ -266,8 +266,8 @@ static void table_take(const struct column *c, int64_t *out)
 {
     int64_t table[COLUMN_ENTRIES];
     uint8_t width = column_width(c->form);
-    pack_take(behind(c, c->bytes), width < 6 ? (size_t)1 << width : COLUMN_ENTRIES, c->form.more, c->base, table);
-    pack_take(c->bytes, c->n, width, 0, out);
+    state_pack_take(behind(c, c->bytes), width < 6 ? (size_t)1 << width : COLUMN_ENTRIES, c->form.more, c->base, table);
+    state_pack_take(c->bytes, c->n, width, 0, out);
     for (size_t i = 0; i < c->n; i++)
         out[i] = table[(uint64_t)out[i] % COLUMN_ENTRIES];
 }
@@ -275,18 +275,18 @@ static void table_take(const struct column *c, int64_t *out)
 static void line_take(const struct column *c, int64_t *out)
 {
     uint64_t slope = slope_of(c), line = 0;
-    pack_take(c->bytes + sizeof(uint32_t), c->n, column_width(c->form), c->base, out);
+    state_pack_take(c->bytes + sizeof(uint32_t), c->n, column_width(c->form), c->base, out);
     for (size_t i = 0; i < c->n; i++, line += slope)
         out[i] = (int64_t)((uint64_t)out[i] + line);
 }
 
-void column_take(const struct column *c, int64_t *out)
+void state_column_take(const struct column *c, int64_t *out)
 {
     switch ((enum column_way)c->form.way) {
     case COLUMN_LINE: line_take(c, out); break;
     case COLUMN_SPLIT: split_take(c, out); break;
     case COLUMN_TABLE: table_take(c, out); break;
-    default: pack_take(c->bytes, c->n, column_width(c->form), c->base, out);
+    default: state_pack_take(c->bytes, c->n, column_width(c->form), c->base, out);
     }
 }
 
@@ -311,7 +311,7 @@ static size_t n_entries(const struct column *c)
     return most + 1;
 }
 
-const char *column_defect(
+const char *state_column_defect(
     const uint8_t *bytes, size_t n, struct column_form f, const uint8_t *end, const uint8_t **own_end)
 {
     struct column c = column_open(bytes, n, 0, f);

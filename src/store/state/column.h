@@ -24,15 +24,15 @@ struct column_form {
 };
 _Static_assert(sizeof(struct column_form) == 4, "fixed width");
 
-/* Limits: bytes that column_put writes, which may also change some bytes behind them; distance behind the begin of a
- * column's bytes that is read, whatever they and its form contain. */
+/* Limits: bytes that state_column_put writes, which may also change some bytes behind them; distance behind the begin
+ * of a column's bytes that is read, whatever they and its form contain. */
 enum { COLUMN_MOST_BYTES = 8 * (COLUMN_VALUES + 3), COLUMN_SPARE = 8 + COLUMN_VALUES / 8 + 2 * 8 * COLUMN_VALUES + 8 };
 
 /* Packs n values, 1 to 128, in the best of the given ways (bits 1 << way; PLAIN always). They are stored as differences
  * to `from`. Returns the bytes used; sets all of the form except its offset. */
-size_t column_put(uint8_t *to, const int64_t *v, size_t n, int64_t from, unsigned ways, struct column_form *);
+size_t state_column_put(uint8_t *to, const int64_t *v, size_t n, int64_t from, unsigned ways, struct column_form *);
 
-/* Column of n values for reading: its bytes, and the arguments of column_put. */
+/* Column of n values for reading: its bytes, and the arguments of state_column_put. */
 struct column {
     const uint8_t *bytes;    /* bytes behind the base */
     int64_t base;
@@ -47,10 +47,10 @@ static inline struct column column_open(const uint8_t *bytes, size_t n, int64_t 
     base = f.base ? (uint64_t)((int64_t)(base << unused) >> unused) : 0;
     return (struct column){bytes + base_bytes, (int64_t)((uint64_t)from + base), n, f};
 }
-int64_t column_get(const struct column *, size_t i);
-void column_take(const struct column *, int64_t *out);
+int64_t state_column_get(const struct column *, size_t i);
+void state_column_take(const struct column *, int64_t *out);
 /* Returns the defect of a column, or NULL. `end`: end of the readable bytes; sets the end of the column's bytes. */
-const char *column_defect(const uint8_t *bytes, size_t n, struct column_form, const uint8_t *end,
+const char *state_column_defect(const uint8_t *bytes, size_t n, struct column_form, const uint8_t *end,
     const uint8_t **own_end);
 
 #endif

@@ -21,7 +21,7 @@ static void count(struct state_builder *b, builder_devices *all, uint32_t id, in
     series_push(&b->pool, &d->series[which], ts, d->total[which]);
 }
 
-void builder_block(struct state_builder *b, const struct kernel_record *r)
+void state_builder_block(struct state_builder *b, const struct kernel_record *r)
 {
     bool write = r->u.block.rwbs & RWBS_WRITE, read = r->u.block.rwbs & RWBS_READ;
     if (r->u.block.rwbs & RWBS_DISCARD || !(read || write) || r->u.block.error)
@@ -29,7 +29,7 @@ void builder_block(struct state_builder *b, const struct kernel_record *r)
     count(b, &b->disks, r->u.block.dev, r->ts, write, (int64_t)r->u.block.nr_sector * SECTOR_BYTES);
 }
 
-void builder_packet(struct state_builder *b, const struct kernel_record *r)
+void state_builder_packet(struct state_builder *b, const struct kernel_record *r)
 {
     if (r->u.packet.device)
         count(b, &b->nets, builder_text(b, r->u.packet.device), r->ts, r->kind == KERNEL_PACKET_RECEIVE,
@@ -53,7 +53,7 @@ static inline struct builder_amount *amount(struct builder_amounts *all, uint32_
     return &all->v.v[all->index.v[slot] - 1];
 }
 
-struct builder_amount *builder_amount_at(struct builder_amounts *all, uint32_t slot)
+struct builder_amount *state_builder_amount_at(struct builder_amounts *all, uint32_t slot)
 {
     return amount(all, slot);
 }
@@ -70,7 +70,7 @@ static void count_up(struct state_builder *b, struct builder_amounts *all, int32
     series_push(&b->pool, &a->series, ts, total);
 }
 
-void builder_io(struct state_builder *b, int32_t row, int64_t ts, unsigned ways, int64_t bytes)
+void state_builder_io(struct state_builder *b, int32_t row, int64_t ts, unsigned ways, int64_t bytes)
 {
     if (row < 0 || bytes <= 0)
         return;
@@ -89,14 +89,14 @@ static void expect(struct builder_amounts *all, uint32_t slot)
     all->expected = index;
 }
 
-void builder_io_expect(struct state_builder *b, int32_t row, unsigned ways)
+void state_builder_io_expect(struct state_builder *b, int32_t row, unsigned ways)
 {
     for (int way = 0; way < STATE_WAYS; way++)
         if (ways >> way & 1)
             expect(&b->amounts[BUILDER_IO_READ + way], (uint32_t)row);
 }
 
-void builder_kvm_exit(struct state_builder *b, const struct kernel_record *r)
+void state_builder_kvm_exit(struct state_builder *b, const struct kernel_record *r)
 {
     if (r->row >= 0)
         count_up(b, &b->amounts[BUILDER_KVM_EXITS], r->row, r->ts, 1);
@@ -109,12 +109,12 @@ static void count_pages(struct state_builder *b, uint32_t slot, int64_t ts, int6
         series_push(&b->pool, &a->series, ts, a->total);
 }
 
-void builder_all_pages(struct state_builder *b, int64_t ts, int64_t pages)
+void state_builder_all_pages(struct state_builder *b, int64_t ts, int64_t pages)
 {
     count_pages(b, 0, ts, pages);
 }
 
-void builder_thread_pages(struct state_builder *b, int32_t row, int64_t ts, int64_t pages)
+void state_builder_thread_pages(struct state_builder *b, int32_t row, int64_t ts, int64_t pages)
 {
     if (row >= 0)
         count_pages(b, (uint32_t)row + 1, ts, pages);
@@ -122,7 +122,7 @@ void builder_thread_pages(struct state_builder *b, int32_t row, int64_t ts, int6
 
 _Static_assert((int)STATE_CPU_COUNTERS == (int)KERNEL_MOST_COUNTERS, "rows of counters are numbered so");
 
-void builder_cpu_counters(struct state_builder *b, const struct kernel_record *r)
+void state_builder_cpu_counters(struct state_builder *b, const struct kernel_record *r)
 {
     for (uint64_t left = r->u.counters.present; left; left &= left - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(left), slot = r->cpu * STATE_CPU_COUNTERS + i;
@@ -130,17 +130,17 @@ void builder_cpu_counters(struct state_builder *b, const struct kernel_record *r
     }
 }
 
-void builder_frequency(struct state_builder *b, const struct kernel_record *r)
+void state_builder_frequency(struct state_builder *b, const struct kernel_record *r)
 {
     if (r->u.frequency.of_cpu < UINT16_MAX) /* ignores CPUs that cannot exist */
         series_tell(&b->pool, &amount(&b->amounts[BUILDER_FREQUENCIES], r->u.frequency.of_cpu)->series, r->ts,
             r->u.frequency.khz);
 }
 
-void builder_amounts_fini(struct builder_amounts *all)
+void state_builder_amounts_fini(struct builder_amounts *all)
 {
     for (size_t i = 0; i < all->v.n; i++)
-        series_fini(&all->v.v[i].series);
+        state_series_fini(&all->v.v[i].series);
     vec_free(&all->v);
     vec_free(&all->index);
 }

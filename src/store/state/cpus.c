@@ -3,25 +3,25 @@
 #include "state/builder.h"
 #include "state/files.h"
 
-struct builder_cpu *builder_cpu(struct state_builder *b, uint32_t cpu)
+struct state_builder_cpu *state_builder_cpu(struct state_builder *b, uint32_t cpu)
 {
     while (b->cpus.n <= cpu)
         vec_push(&b->cpus,
-            ((struct builder_cpu){
+            ((struct state_builder_cpu){
                 .row = NOBODY, .thread = {.sum = SERIES_BUSY}, .state = {.lead = 2 * STATE_UNKNOWN}}));
     return &b->cpus.v[cpu];
 }
 
 /* ---- state of the CPU's row ---- */
 
-static void show_overlay(struct state_builder *b, struct builder_cpu *c, int64_t ts, uint32_t code)
+static void show_overlay(struct state_builder *b, struct state_builder_cpu *c, int64_t ts, uint32_t code)
 {
     int64_t number = code ? 2 * (int64_t)code : c->row >= 0 ? 2 * (int64_t)c->row + 1 : 2 * STATE_UNKNOWN;
     series_push(&b->pool, &c->state, ts, number);
-    builder_thread_interrupt(b, c->row, builder_cpu_number(b, c), ts, code != 0);
+    state_builder_thread_interrupt(b, c->row, builder_cpu_number(b, c), ts, code != 0);
 }
 
-static void show_row(struct state_builder *b, struct builder_cpu *c, int64_t ts, int32_t row)
+static void show_row(struct state_builder *b, struct state_builder_cpu *c, int64_t ts, int32_t row)
 {
     c->row = row;
     if (row >= 0)
@@ -31,7 +31,7 @@ static void show_row(struct state_builder *b, struct builder_cpu *c, int64_t ts,
 
 /* ---- records before the current thread was known ---- */
 
-static void defer(struct builder_cpu *c, struct builder_pending p)
+static void defer(struct state_builder_cpu *c, struct builder_pending p)
 {
     if (c->pending.n == BUILDER_PENDING) /* the oldest half stays unknown */
         c->pending.n = BUILDER_PENDING / 2,
@@ -40,7 +40,7 @@ static void defer(struct builder_cpu *c, struct builder_pending p)
 }
 
 /* Row NOBODY: it will stay unknown. */
-static void replay(struct state_builder *b, struct builder_cpu *c, int32_t row)
+static void replay(struct state_builder *b, struct state_builder_cpu *c, int32_t row)
 {
     int32_t cpu = builder_cpu_number(b, c);
     for (size_t i = 0; i < c->pending.n; i++) {
@@ -48,32 +48,32 @@ static void replay(struct state_builder *b, struct builder_cpu *c, int32_t row)
         if (p->kind == PENDING_OVERLAY) {
             show_overlay(b, c, p->ts, p->code);
         } else if (p->kind == PENDING_CALL) {
-            builder_thread_call(b, row, cpu, p->ts, p->code, (uint64_t)p->ret, p->operation);
+            state_builder_thread_call(b, row, cpu, p->ts, p->code, (uint64_t)p->ret, p->operation);
         } else if (p->kind == PENDING_PAGES) {
-            builder_thread_pages(b, row, p->ts, p->ret);
+            state_builder_thread_pages(b, row, p->ts, p->ret);
         } else {
-            builder_thread_return(b, row, cpu, p->ts, p->code, p->ret);
-            builder_io(b, row, p->ts, files_ways(p->io), p->ret);
+            state_builder_thread_return(b, row, cpu, p->ts, p->code, p->ret);
+            state_builder_io(b, row, p->ts, files_ways(p->io), p->ret);
         }
     }
     c->pending.n = 0;
 }
 
 /* Handles a thread that had the CPU just in that ns: too short for states, but pages and bytes count. */
-static void replay_moment(struct state_builder *b, struct builder_cpu *c, int32_t row, int64_t ts)
+static void replay_moment(struct state_builder *b, struct state_builder_cpu *c, int32_t row, int64_t ts)
 {
     for (size_t i = 0; i < c->pending.n; i++) {
         const struct builder_pending *p = &c->pending.v[i];
         if (p->kind == PENDING_PAGES && p->ts >= ts)
-            builder_thread_pages(b, row, p->ts, p->ret);
+            state_builder_thread_pages(b, row, p->ts, p->ret);
         else if (p->kind == PENDING_RETURN && p->ts >= ts)
-            builder_io(b, row, p->ts, files_ways(p->io), p->ret);
+            state_builder_io(b, row, p->ts, files_ways(p->io), p->ret);
     }
     replay(b, c, NOBODY);
 }
 
 /* Handles the discovery that `row` had the CPU since then. */
-static void reveal(struct state_builder *b, struct builder_cpu *c, int32_t row, int64_t since)
+static void reveal(struct state_builder *b, struct state_builder_cpu *c, int32_t row, int64_t since)
 {
     size_t skip = 0;
     uint32_t overlay = 0, call = 0;
@@ -93,14 +93,14 @@ static void reveal(struct state_builder *b, struct builder_cpu *c, int32_t row, 
             break;
         }
     show_row(b, c, since, row);
-    builder_thread_was_there(b, row, builder_cpu_number(b, c), since, call);
+    state_builder_thread_was_there(b, row, builder_cpu_number(b, c), since, call);
     show_overlay(b, c, since, overlay);
     replay(b, c, row);
 }
 
 /* ---- interrupts ---- */
 
-static void show_top(struct state_builder *b, struct builder_cpu *c, int64_t ts)
+static void show_top(struct state_builder *b, struct state_builder_cpu *c, int64_t ts)
 {
     uint32_t code = c->depth ? c->frames[c->depth - 1].code : 0;
     if (c->row < 0)
@@ -114,26 +114,26 @@ static uint32_t handler_code(struct state_builder *b, const struct builder_frame
 {
     struct builder_irq *q = &b->irqs.v[f->irq];
     if (!q->handler_code)
-        q->handler_code = builder_handler_code(b, f->code, cpu);
+        q->handler_code = state_builder_handler_code(b, f->code, cpu);
     return q->handler_code;
 }
 
-static void end_frame(struct state_builder *b, struct builder_cpu *c, int64_t ts, bool complete)
+static void end_frame(struct state_builder *b, struct state_builder_cpu *c, int64_t ts, bool complete)
 {
     const struct builder_frame *f = &c->frames[--c->depth];
     int32_t cpu = builder_cpu_number(b, c);
     series_push(&b->pool, &b->irqs.v[f->irq].series, ts, STATE_NONE);
     if (f->kind == STATE_LATENCY_IRQ)
-        builder_track_leave(b, &b->irq_handlers, f->track, f->since, ts > f->since ? ts : f->since,
+        state_builder_track_leave(b, &b->irq_handlers, f->track, f->since, ts > f->since ? ts : f->since,
             2 * (int64_t)handler_code(b, f, cpu) + !complete);
     if (complete)
-        latency_close(&b->latencies[f->kind], f->latency, ts, 0, cpu);
+        state_latency_close(&b->latencies[f->kind], f->latency, ts, 0, cpu);
     else
-        latency_drop(&b->latencies[f->kind], f->latency);
+        state_latency_drop(&b->latencies[f->kind], f->latency);
 }
 
 /* Ends handlers whose ends are missing. */
-void builder_cpu_clear(struct state_builder *b, struct builder_cpu *c, int64_t ts)
+void state_builder_cpu_clear(struct state_builder *b, struct state_builder_cpu *c, int64_t ts)
 {
     while (c->depth)
         end_frame(b, c, ts, false);
@@ -161,29 +161,29 @@ static int32_t made_up_number(struct state_builder *b, uint32_t text)
     return (int32_t)*number;
 }
 
-void builder_irq_enter(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
+void state_builder_irq_enter(struct state_builder *b, struct state_builder_cpu *c, const struct kernel_record *r)
 {
     bool soft = r->kind == KERNEL_SOFTIRQ_ENTRY;
     if (soft && c->depth) /* softirqs begin above threads only */
-        builder_cpu_clear(b, c, r->ts);
+        state_builder_cpu_clear(b, c, r->ts);
     if (c->depth == BUILDER_FRAMES)
         return;
     bool numbered = r->kind != KERNEL_IPI_ENTRY;
     uint32_t known_as = numbered ? r->ctx_number : builder_text(b, r->ctx_number);
     int32_t cpu = builder_cpu_number(b, c), number = numbered ? (int32_t)known_as : made_up_number(b, known_as);
     struct builder_frame f = {.serial = r->ctx_frame, .kind = soft ? STATE_LATENCY_SOFTIRQ : STATE_LATENCY_IRQ};
-    f.code = soft ? builder_vector_code(b, r->ctx_number) : builder_irq_code(b, numbered, known_as);
+    f.code = soft ? state_builder_vector_code(b, r->ctx_number) : state_builder_irq_code(b, numbered, known_as);
     f.irq = irq_row(b, soft ? STATE_CPU_SOFTIRQ : STATE_CPU_IRQ, cpu, number, f.code);
-    f.latency = latency_open(&b->latencies[f.kind], r->ts, c->row, f.code);
+    f.latency = state_latency_open(&b->latencies[f.kind], r->ts, c->row, f.code);
     f.since = r->ts;
-    f.track = soft ? 0 : builder_track_take(&b->irq_handlers, r->ts);
+    f.track = soft ? 0 : state_builder_track_take(&b->irq_handlers, r->ts);
     c->frames[c->depth++] = f;
     series_push(&b->pool, &b->irqs.v[f.irq].series, r->ts, STATE_ACTIVE);
     show_top(b, c, r->ts);
 }
 
 /* Frames above the one that ends have lost their exits. */
-void builder_irq_exit(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
+void state_builder_irq_exit(struct state_builder *b, struct state_builder_cpu *c, const struct kernel_record *r)
 {
     int i = c->depth - 1;
     while (i >= 0 && c->frames[i].serial != r->ctx_frame)
@@ -198,24 +198,24 @@ void builder_irq_exit(struct state_builder *b, struct builder_cpu *c, const stru
 
 /* ---- switches, calls, pages ---- */
 
-void builder_cpu_switch(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
+void state_builder_cpu_switch(struct state_builder *b, struct state_builder_cpu *c, const struct kernel_record *r)
 {
     int32_t cpu = builder_cpu_number(b, c), prev = r->u.sw.prev, next = r->u.sw.next;
     if (c->row >= 0 && c->row != prev) { /* a switch is missing though no loss is known */
-        builder_thread_lose(b, c->row, cpu, r->ts);
+        state_builder_thread_lose(b, c->row, cpu, r->ts);
         c->row = NOBODY;
     }
     if (c->row < 0 && prev >= 0 && r->u.sw.since < r->ts)
         reveal(b, c, prev, r->u.sw.since);
     else if (c->row < 0)
         replay_moment(b, c, prev, r->u.sw.since);
-    builder_thread_leave(b, prev, cpu, r->ts, r->u.sw.leave);
+    state_builder_thread_leave(b, prev, cpu, r->ts, r->u.sw.leave);
     show_row(b, c, r->ts, next);
-    builder_thread_arrive(b, next, cpu, r->ts, r->u.sw.priority);
+    state_builder_thread_arrive(b, next, cpu, r->ts, r->u.sw.priority);
     show_overlay(b, c, r->ts, 0);
 }
 
-void builder_cpu_call(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
+void state_builder_cpu_call(struct state_builder *b, struct state_builder_cpu *c, const struct kernel_record *r)
 {
     uint32_t code = builder_call_code(b, r->u.syscall.name);
     bool call = r->kind == KERNEL_SYSCALL_ENTRY;
@@ -228,24 +228,24 @@ void builder_cpu_call(struct state_builder *b, struct builder_cpu *c, const stru
                 .io = r->u.syscall.io,
                 .operation = r->u.syscall.operation});
     else if (call)
-        builder_thread_call(
+        state_builder_thread_call(
             b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.futex, r->u.syscall.operation);
     else
-        builder_thread_return(b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.ret);
+        state_builder_thread_return(b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.ret);
 }
 
 /* Counts pages that the allocator gave out or got back. */
-void builder_cpu_pages(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
+void state_builder_cpu_pages(struct state_builder *b, struct state_builder_cpu *c, const struct kernel_record *r)
 {
     enum { MOST_ORDER = 31 }; /* far beyond any kernel's */
     if (r->u.page.order > MOST_ORDER)
         return;
     int64_t pages = (r->kind == KERNEL_PAGE_ALLOC ? INT64_C(1) : INT64_C(-1)) * (INT64_C(1) << r->u.page.order);
-    builder_all_pages(b, r->ts, pages);
+    state_builder_all_pages(b, r->ts, pages);
     if (c->row < 0)
         defer(c, (struct builder_pending){.ts = r->ts, .ret = pages, .kind = PENDING_PAGES});
     else
-        builder_thread_pages(b, c->row, r->ts, pages);
+        state_builder_thread_pages(b, c->row, r->ts, pages);
 }
 
 /* ---- losses ---- */
@@ -269,45 +269,45 @@ static void regain_irqs(struct state_builder *b, int32_t cpu, int64_t ts)
 }
 
 /* Ends a loss at the CPU's next event, at the latest at the known end of the loss. */
-void builder_cpu_heard(struct state_builder *b, struct builder_cpu *c, int64_t ts)
+void state_builder_cpu_heard(struct state_builder *b, struct state_builder_cpu *c, int64_t ts)
 {
     int64_t end = ts < c->deaf_end ? ts : c->deaf_end;
     c->deaf = c->absent = false;
-    builder_gap_add(b, builder_cpu_number(b, c), c->deaf_begin, end);
+    state_builder_gap_add(b, builder_cpu_number(b, c), c->deaf_begin, end);
     regain_irqs(b, builder_cpu_number(b, c), end);
 }
 
-static void lose_cpu(struct state_builder *b, struct builder_cpu *c, int64_t begin)
+static void lose_cpu(struct state_builder *b, struct state_builder_cpu *c, int64_t begin)
 {
     if (c->deaf)
-        builder_cpu_heard(b, c, begin);
+        state_builder_cpu_heard(b, c, begin);
     while (c->depth)
         end_frame(b, c, begin, false);
     if (c->row < 0)
         replay(b, c, NOBODY);
-    builder_thread_lose(b, c->row, builder_cpu_number(b, c), begin);
-    files_lose(b, c->row, begin);
+    state_builder_thread_lose(b, c->row, builder_cpu_number(b, c), begin);
+    state_files_lose(b, c->row, begin);
     show_row(b, c, begin, NOBODY);
     show_overlay(b, c, begin, 0);
     lose_irqs(b, builder_cpu_number(b, c), begin);
 }
 
-static void deafen(struct builder_cpu *c, int64_t begin, int64_t end)
+static void deafen(struct state_builder_cpu *c, int64_t begin, int64_t end)
 {
     c->deaf = true;
     c->deaf_begin = begin;
     c->deaf_end = end;
 }
 
-void builder_lost(struct state_builder *b, const struct kernel_record *r)
+void state_builder_lost(struct state_builder *b, const struct kernel_record *r)
 {
     bool all = r->cpu == UINT32_MAX;
     if (r->u.lost.count)
         vec_push(&b->losses,
             ((struct state_disk_loss){r->u.lost.begin, r->u.lost.end, r->u.lost.count, all ? -1 : (int32_t)r->cpu, 0}));
-    builder_requests_lose(b, r->u.lost.begin);
+    state_builder_requests_lose(b, r->u.lost.begin);
     if (!all)
-        builder_cpu(b, r->cpu);
+        state_builder_cpu(b, r->cpu);
     for (uint32_t i = 0; i < b->cpus.n; i++)
         if (all || i == r->cpu) {
             lose_cpu(b, &b->cpus.v[i], r->u.lost.begin);
@@ -317,17 +317,17 @@ void builder_lost(struct state_builder *b, const struct kernel_record *r)
                 regain_irqs(b, (int32_t)i, r->u.lost.end);
         }
     if (all)
-        builder_gap_add(b, -1, r->u.lost.begin, r->u.lost.end);
+        state_builder_gap_add(b, -1, r->u.lost.begin, r->u.lost.end);
     b->n_losses++;
     if (r->u.lost.end > b->suspect_until)
         b->suspect_until = r->u.lost.end;
 }
 
-void builder_absent(struct state_builder *b, const struct kernel_record *r)
+void state_builder_absent(struct state_builder *b, const struct kernel_record *r)
 {
-    struct builder_cpu *c = builder_cpu(b, r->cpu);
+    struct state_builder_cpu *c = state_builder_cpu(b, r->cpu);
     int64_t begin = r->u.absent.begin, at = begin == INT64_MIN ? r->ts : begin > c->last_ts ? begin : c->last_ts;
-    builder_requests_lose(b, at);
+    state_builder_requests_lose(b, at);
     lose_cpu(b, c, at);
     deafen(c, begin, r->u.absent.end);
     c->absent = true;
@@ -336,10 +336,10 @@ void builder_absent(struct state_builder *b, const struct kernel_record *r)
         b->suspect_until = r->u.absent.end;
 }
 
-void builder_cpu_finish(struct state_builder *b, struct builder_cpu *c, int64_t ts)
+void state_builder_cpu_finish(struct state_builder *b, struct state_builder_cpu *c, int64_t ts)
 {
     if (c->deaf)
-        builder_cpu_heard(b, c, ts);
+        state_builder_cpu_heard(b, c, ts);
     if (c->row < 0)
         replay(b, c, NOBODY);
 }

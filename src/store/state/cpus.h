@@ -41,7 +41,7 @@ struct builder_pending {
     uint8_t operation;       /* CALL: futex operation */
 };
 
-struct builder_cpu {
+struct state_builder_cpu {
     struct series state, thread;
     int32_t row;             /* current thread; NOBODY: unknown */
     bool deaf;               /* events are missing until deaf_end, or until its next event if that is earlier */
@@ -54,16 +54,16 @@ struct builder_cpu {
     VEC(struct builder_pending) pending;
 };
 
-struct builder_cpu *builder_cpu(struct state_builder *, uint32_t cpu);
-void builder_cpu_switch(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
-void builder_cpu_call(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
-void builder_cpu_pages(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
-void builder_cpu_clear(struct state_builder *, struct builder_cpu *, int64_t ts);
-void builder_cpu_heard(struct state_builder *, struct builder_cpu *, int64_t ts);
-void builder_cpu_finish(struct state_builder *, struct builder_cpu *, int64_t ts);
-void builder_lost(struct state_builder *, const struct kernel_record *);
-void builder_absent(struct state_builder *, const struct kernel_record *); /* handles a missing stream */
-void builder_irq_enter(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
-void builder_irq_exit(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
+struct state_builder_cpu *state_builder_cpu(struct state_builder *, uint32_t cpu);
+void state_builder_cpu_switch(struct state_builder *, struct state_builder_cpu *, const struct kernel_record *);
+void state_builder_cpu_call(struct state_builder *, struct state_builder_cpu *, const struct kernel_record *);
+void state_builder_cpu_pages(struct state_builder *, struct state_builder_cpu *, const struct kernel_record *);
+void state_builder_cpu_clear(struct state_builder *, struct state_builder_cpu *, int64_t ts);
+void state_builder_cpu_heard(struct state_builder *, struct state_builder_cpu *, int64_t ts);
+void state_builder_cpu_finish(struct state_builder *, struct state_builder_cpu *, int64_t ts);
+void state_builder_lost(struct state_builder *, const struct kernel_record *);
+void state_builder_absent(struct state_builder *, const struct kernel_record *); /* handles a missing stream */
+void state_builder_irq_enter(struct state_builder *, struct state_builder_cpu *, const struct kernel_record *);
+void state_builder_irq_exit(struct state_builder *, struct state_builder_cpu *, const struct kernel_record *);
 
 #endif

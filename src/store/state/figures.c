@@ -65,7 +65,7 @@ static int64_t value_at(const struct kind_tiles *r, int column, uint64_t i)
 static void take_block(const struct kind_tiles *r, int column, uint64_t i, int64_t *out)
 {
     struct column c = state_column(r->s, r->table, i / STATE_BLOCK, column);
-    column_take(&c, out);
+    state_column_take(&c, out);
 }
 
 /* ---- joint order of the table and those aside ---- */

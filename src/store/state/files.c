@@ -20,17 +20,17 @@ enum {
 };
 static const int64_t most_bytes = INT64_C(1) << 56; /* limit over all rows */
 
-struct builder_files *files_new(void)
+struct builder_files *state_files_new(void)
 {
     struct builder_files *f = mem_zalloc(sizeof *f);
     strings_intern(&f->paths, "", 0);
     return f;
 }
 
-void files_free(struct builder_files *f)
+void state_files_free(struct builder_files *f)
 {
     for (size_t i = 0; i < f->accesses.n; i++)
-        series_fini(&f->accesses.v[i].series);
+        state_series_fini(&f->accesses.v[i].series);
     for (size_t i = 0; i < f->tables.n; i++)
         vec_free(&f->tables.v[i]);
     vec_free(&f->names);
@@ -45,18 +45,18 @@ void files_free(struct builder_files *f)
     free(f);
 }
 
-size_t files_accesses(const struct state_builder *b, struct file_access **out)
+size_t state_files_accesses(const struct state_builder *b, struct file_access **out)
 {
     *out = b->files->accesses.v;
     return b->files->accesses.n;
 }
 
-const struct named_file *files_name(const struct state_builder *b, const struct file_access *a)
+const struct named_file *state_files_name(const struct state_builder *b, const struct file_access *a)
 {
     return &b->files->names.v[a->file];
 }
 
-const char *files_text(const struct state_builder *b, uint32_t text)
+const char *state_files_text(const struct state_builder *b, uint32_t text)
 {
     return strings_get(&b->files->paths, text);
 }
@@ -439,7 +439,7 @@ static inline bool is_hidden(const struct builder_files *f, uint32_t table, int3
     return t && (uint32_t)fd < t->n && t->v[fd].file == FILE_HIDDEN;
 }
 
-unsigned files_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
+unsigned state_files_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
 {
     struct builder_files *f = b->files;
     uint8_t io = r->u.syscall.io, before = (size_t)row < f->calls.n ? f->calls.v[row].io : KERNEL_IO_NONE;
@@ -453,7 +453,7 @@ unsigned files_call(struct state_builder *b, int32_t row, const struct kernel_re
     return f->calls.v[row].first ? 0 : ways;
 }
 
-void files_arrive(const struct state_builder *b, int32_t row)
+void state_files_arrive(const struct state_builder *b, int32_t row)
 {
     const struct builder_files *f = b->files;
     uint32_t first = (size_t)row < f->calls.n ? f->calls.v[row].first : 0;
@@ -461,13 +461,13 @@ void files_arrive(const struct state_builder *b, int32_t row)
         mem_fetch(&f->accesses.v[first - 1], sizeof *f->accesses.v);
 }
 
-void files_lose(struct state_builder *b, int32_t row, int64_t ts)
+void state_files_lose(struct state_builder *b, int32_t row, int64_t ts)
 {
     if (row >= 0 && (size_t)row < b->files->calls.n && b->files->calls.v[row].io)
         end_use(b, &b->files->calls.v[row], ts, 0);
 }
 
-void files_finish(struct state_builder *b)
+void state_files_finish(struct state_builder *b)
 {
     for (size_t i = 0; i < b->files->calls.n; i++) {
         const struct file_call *c = &b->files->calls.v[i];
@@ -480,7 +480,7 @@ void files_finish(struct state_builder *b)
 
 /* ---- processes ---- */
 
-void files_fork(struct state_builder *b, int32_t parent, int32_t child)
+void state_files_fork(struct state_builder *b, int32_t parent, int32_t child)
 {
     struct builder_files *f = b->files;
     const struct kernel_thread *t = thread_of(b, child);
@@ -501,24 +501,24 @@ void files_fork(struct state_builder *b, int32_t parent, int32_t child)
     }
 }
 
-void files_exec(struct state_builder *b, int32_t row, int64_t ts)
+void state_files_exec(struct state_builder *b, int32_t row, int64_t ts)
 {
-    files_lose(b, row, ts);
+    state_files_lose(b, row, ts);
     if (row >= 0)
         release_all(b, table_of(b, row), ts, true);
 }
 
-void files_exit(struct state_builder *b, int32_t row, int64_t ts)
+void state_files_exit(struct state_builder *b, int32_t row, int64_t ts)
 {
     const struct kernel_thread *t = thread_of(b, row);
-    files_lose(b, row, ts);
+    state_files_lose(b, row, ts);
     if (t && process_of(t) == t->tid)
         release_all(b, table_of(b, row), ts, false);
 }
 
 /* ---- the state dump ---- */
 
-void files_dumped_process(struct state_builder *b, int32_t row, uint64_t address)
+void state_files_dumped_process(struct state_builder *b, int32_t row, uint64_t address)
 {
     if (row < 0)
         return;
@@ -527,7 +527,7 @@ void files_dumped_process(struct state_builder *b, int32_t row, uint64_t address
         *map_put(&b->files->at_address, address, NULL) = table_of(b, row);
 }
 
-void files_dumped_descriptor(struct state_builder *b, const struct kernel_record *r)
+void state_files_dumped_descriptor(struct state_builder *b, const struct kernel_record *r)
 {
     struct builder_files *f = b->files;
     const uint64_t *at = r->u.descriptor.table ? map_find(&f->at_address, r->u.descriptor.table) : NULL;

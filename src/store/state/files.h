@@ -17,7 +17,7 @@ struct file_access {
 
 /* Name of a file. */
 struct named_file {
-    uint32_t name;           /* number for files_text: a path, or a descriptor of an unknown file */
+    uint32_t name;           /* number for state_files_text: a path, or a descriptor of an unknown file */
     bool unknown;            /* descriptor of an unknown file */
     bool before_loss;        /* events were lost since it was opened: it may be another file by now */
 };
@@ -64,8 +64,8 @@ struct builder_files {
 };
 
 struct state_builder;
-struct builder_files *files_new(void);
-void files_free(struct builder_files *);
+struct builder_files *state_files_new(void);
+void state_files_free(struct builder_files *);
 /* Ways (bits) in which such a call moves bytes. */
 static inline unsigned files_ways(uint8_t io)
 {
@@ -74,20 +74,20 @@ static inline unsigned files_ways(uint8_t io)
 }
 /* Handles a system call of the thread, or its return, with io (kernel.h). Returns the ways in which it moved bytes that
  * no row of a file counts (at the begin of a call: may move). */
-unsigned files_call(struct state_builder *, int32_t row, const struct kernel_record *);
+unsigned state_files_call(struct state_builder *, int32_t row, const struct kernel_record *);
 /* Prefetches the memory that the thread's call in progress will change, when the thread is put on a CPU. */
-void files_arrive(const struct state_builder *, int32_t row);
-void files_fork(struct state_builder *, int32_t parent, int32_t child);
-void files_exec(struct state_builder *, int32_t row, int64_t ts);
-void files_exit(struct state_builder *, int32_t row, int64_t ts);
-void files_dumped_process(struct state_builder *, int32_t row, uint64_t table);
-void files_dumped_descriptor(struct state_builder *, const struct kernel_record *);
+void state_files_arrive(const struct state_builder *, int32_t row);
+void state_files_fork(struct state_builder *, int32_t parent, int32_t child);
+void state_files_exec(struct state_builder *, int32_t row, int64_t ts);
+void state_files_exit(struct state_builder *, int32_t row, int64_t ts);
+void state_files_dumped_process(struct state_builder *, int32_t row, uint64_t table);
+void state_files_dumped_descriptor(struct state_builder *, const struct kernel_record *);
 /* Handles a loss: the thread's call may have ended unseen. */
-void files_lose(struct state_builder *, int32_t row, int64_t ts);
+void state_files_lose(struct state_builder *, int32_t row, int64_t ts);
 /* Ends the trace: uses in progress are shown up to its end. */
-void files_finish(struct state_builder *);
-size_t files_accesses(const struct state_builder *, struct file_access **out);
-const struct named_file *files_name(const struct state_builder *, const struct file_access *);
-const char *files_text(const struct state_builder *, uint32_t);
+void state_files_finish(struct state_builder *);
+size_t state_files_accesses(const struct state_builder *, struct file_access **out);
+const struct named_file *state_files_name(const struct state_builder *, const struct file_access *);
+const char *state_files_text(const struct state_builder *, uint32_t);
 
 #endif

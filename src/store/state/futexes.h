@@ -8,7 +8,7 @@
 struct state_builder;
 
 /* Call of futex in progress. */
-struct builder_futex_call {
+struct state_builder_futex_call {
     int64_t since;
     uint32_t user;           /* index in futex_users + 1; 0: none */
     uint32_t track;
@@ -25,15 +25,15 @@ struct builder_futex_user {
 };
 
 /* Returns the index of a row + 1. */
-uint32_t builder_futex_user_of(struct state_builder *, int32_t thread, uint32_t code);
-void builder_futex_call(struct state_builder *, struct builder_futex_call *, int32_t row, int64_t ts, uint32_t code,
-    uint8_t operation);
-void builder_futex_return(struct state_builder *, struct builder_futex_call *, int64_t ts, int64_t ret);
+uint32_t state_builder_futex_user_of(struct state_builder *, int32_t thread, uint32_t code);
+void state_builder_futex_call(struct state_builder *, struct state_builder_futex_call *, int32_t row, int64_t ts,
+    uint32_t code, uint8_t operation);
+void state_builder_futex_return(struct state_builder *, struct state_builder_futex_call *, int64_t ts, int64_t ret);
 /* Ends a call without a return. */
-void builder_futex_cut(struct state_builder *, struct builder_futex_call *, int64_t ts);
+void state_builder_futex_cut(struct state_builder *, struct state_builder_futex_call *, int64_t ts);
 /* Marks from ts on that it is unknown whether the call still runs. */
-void builder_futex_doubt(struct state_builder *, struct builder_futex_call *, int64_t ts);
+void state_builder_futex_doubt(struct state_builder *, struct state_builder_futex_call *, int64_t ts);
 /* Ends calls in progress at the end of the trace. */
-void builder_futexes_finish(struct state_builder *);
+void state_builder_futexes_finish(struct state_builder *);
 
 #endif

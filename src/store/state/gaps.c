@@ -32,7 +32,7 @@ static void add(builder_gaps *g, int64_t begin, int64_t end, size_t most)
         merge_oldest(g);
 }
 
-void builder_gap_add(struct state_builder *b, int32_t cpu, int64_t begin, int64_t end)
+void state_builder_gap_add(struct state_builder *b, int32_t cpu, int64_t begin, int64_t end)
 {
     if (begin >= end)
         return;
@@ -62,7 +62,7 @@ static bool hull_of(
     if (first < behind)
         widen(out, g->v[first].begin, g->v[behind - 1].end);
     for (size_t i = 0; i < b->cpus.n; i++) {
-        const struct builder_cpu *c = &b->cpus.v[i];
+        const struct state_builder_cpu *c = &b->cpus.v[i];
         if (c->deaf && !(c->absent && t->stayed) && c->deaf_begin < end && c->deaf_end > begin &&
             (t->idle_cpu < 0 || (size_t)t->idle_cpu == i))
             widen(out, c->deaf_begin, c->deaf_end);
@@ -99,7 +99,7 @@ static bool find_gap(const struct state_builder *b, const struct builder_thread 
     return true;
 }
 
-void builder_gap_settle(struct state_builder *b, struct builder_thread *t, int64_t ts, uint32_t code)
+void state_builder_gap_settle(struct state_builder *b, struct builder_thread *t, int64_t ts, uint32_t code)
 {
     struct builder_gap gap;
     if ((t->series.n && t->series.last.number == code) || !find_gap(b, t, ts, &gap))
@@ -110,10 +110,10 @@ void builder_gap_settle(struct state_builder *b, struct builder_thread *t, int64
         series_push(&b->pool, &t->series, gap.end, tail);
     else
         gap.end = ts;
-    builder_thread_doubt(b, t, gap.begin, gap.end);
+    state_builder_thread_doubt(b, t, gap.begin, gap.end);
 }
 
-bool builder_gap_is_awaited(const struct state_builder *b, size_t row)
+bool state_builder_gap_is_awaited(const struct state_builder *b, size_t row)
 {
     const struct kernel_thread *threads;
     size_t n = kernel_tracker_threads(b->tracker, &threads);
@@ -126,11 +126,11 @@ bool builder_gap_is_awaited(const struct state_builder *b, size_t row)
     return false;
 }
 
-void builder_gaps_finish(struct state_builder *b, int64_t end)
+void state_builder_gaps_finish(struct state_builder *b, int64_t end)
 {
     const struct kernel_thread *threads;
     size_t n = kernel_tracker_threads(b->tracker, &threads);
     for (size_t i = 0; i < b->threads.n && b->n_losses; i++)
         if (!b->threads.v[i].series.goes_on && b->threads.v[i].state != THREAD_GONE)
-            builder_gap_settle(b, &b->threads.v[i], i < n && threads[i].died ? threads[i].end : end, STATE_NONE);
+            state_builder_gap_settle(b, &b->threads.v[i], i < n && threads[i].died ? threads[i].end : end, STATE_NONE);
 }

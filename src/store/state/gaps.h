@@ -16,15 +16,15 @@ struct builder_gap { int64_t begin, end; };
 typedef VEC(struct builder_gap) builder_gaps;
 
 /* Adds a gap: events of that CPU (-1: all) are missing in [begin, end). Nothing more of this loss may follow. */
-void builder_gap_add(struct state_builder *, int32_t cpu, int64_t begin, int64_t end);
+void state_builder_gap_add(struct state_builder *, int32_t cpu, int64_t begin, int64_t end);
 /* Ends the thread's last state at ts, when it changes to `code`. If that was a wait, the part in which events were
  * missing, as far as known now, becomes unknown, since the thread may have run unseen; its calls become doubtful. */
-void builder_gap_settle(struct state_builder *, struct builder_thread *, int64_t ts, uint32_t code);
+void state_builder_gap_settle(struct state_builder *, struct builder_thread *, int64_t ts, uint32_t code);
 /* Returns whether the thread is gone, unseen, and its last state cannot be judged yet: a loss of a CPU begins behind
  * the CPU's last record. */
-bool builder_gap_is_awaited(const struct state_builder *, size_t row);
+bool state_builder_gap_is_awaited(const struct state_builder *, size_t row);
 /* Settles all threads at the end of the trace, or of the thread's life, except states that continue in the next
  * chunk. */
-void builder_gaps_finish(struct state_builder *, int64_t end);
+void state_builder_gaps_finish(struct state_builder *, int64_t end);
 
 #endif

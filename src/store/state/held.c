@@ -33,7 +33,7 @@ static void look(struct state_builder *b, const struct kernel_record *r)
     s->heard = false;
     h->open += s->open;
     if (!r->u.lost.count)
-        builder_gap_add(b, (int32_t)r->cpu, r->u.lost.begin, r->u.lost.end);
+        state_builder_gap_add(b, (int32_t)r->cpu, r->u.lost.begin, r->u.lost.end);
 }
 
 /* Time until which everything is known. */
@@ -81,7 +81,7 @@ static void go_on(struct state_builder *b, struct builder_held_record *x)
         r->u.descriptor.path = data;
     else if (r->kind == KERNEL_COUNTERS)
         r->u.counters.values = data;
-    builder_record(b, r);
+    state_builder_record(b, r);
 }
 
 /* Reuses the room of handled records. */
@@ -110,24 +110,24 @@ static void release_until(struct state_builder *b, int64_t until)
     compact(h);
 }
 
-void builder_hold(struct state_builder *b, const struct kernel_record *r)
+void state_builder_hold(struct state_builder *b, const struct kernel_record *r)
 {
     struct builder_held *h = &b->held;
     look(b, r);
     if (!h->open && !h->v.n) {
-        builder_record(b, r);
+        state_builder_record(b, r);
         return;
     }
     push(h, r);
     release_until(b, known_until(h));
 }
 
-void builder_release(struct state_builder *b)
+void state_builder_release(struct state_builder *b)
 {
     release_until(b, INT64_MAX);
 }
 
-void builder_held_fini(struct builder_held *h)
+void state_builder_held_fini(struct builder_held *h)
 {
     vec_free(&h->suspects);
     vec_free(&h->v);

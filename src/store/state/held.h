@@ -45,9 +45,9 @@ static inline int64_t builder_first_held(const struct builder_held *h)
 }
 
 /* Adds the next record of the host; it may be delayed. */
-void builder_hold(struct state_builder *, const struct kernel_record *);
+void state_builder_hold(struct state_builder *, const struct kernel_record *);
 /* Handles all delayed records: no more follow. */
-void builder_release(struct state_builder *);
-void builder_held_fini(struct builder_held *);
+void state_builder_release(struct state_builder *);
+void state_builder_held_fini(struct builder_held *);
 
 #endif

@@ -9,7 +9,7 @@
 
 static const uint64_t ASIDE = UINT64_C(1) << 63; /* flag of a handle that is an index in `aside`, + 1 */
 
-void latency_series_init(struct latency_series *l, struct series_bytes *bytes, latency_far *far)
+void state_latency_series_init(struct latency_series *l, struct series_bytes *bytes, latency_far *far)
 {
     memset(l, 0, sizeof *l);
     l->bytes = bytes;
@@ -17,13 +17,13 @@ void latency_series_init(struct latency_series *l, struct series_bytes *bytes, l
     l->last_begin = l->from = l->ranked_begin = INT64_MIN;
 }
 
-void latency_series_fini(struct latency_series *l)
+void state_latency_series_fini(struct latency_series *l)
 {
     free(l->window);
     vec_free(&l->aside);
     map_fini(&l->aside_of);
     vec_free(&l->table.heads);
-    tiles_fini(&l->tiles);
+    state_tiles_fini(&l->tiles);
 }
 
 /* ---- packing ---- */
@@ -31,8 +31,8 @@ void latency_series_fini(struct latency_series *l)
 static void pack_rows(struct latency_series *l)
 {
     if (l->buffered) {
-        series_table_add(l->bytes, &l->table, l->buffer, STATE_LATENCY_COLUMNS, l->buffered);
-        tiles_add(&l->tiles, l->buffer[STATE_DURATION], l->buffer[STATE_LATENCY_CODE], l->buffered);
+        state_series_table_add(l->bytes, &l->table, l->buffer, STATE_LATENCY_COLUMNS, l->buffered);
+        state_tiles_add(&l->tiles, l->buffer[STATE_DURATION], l->buffer[STATE_LATENCY_CODE], l->buffered);
     }
     l->buffered = 0;
 }
@@ -104,7 +104,8 @@ static void grow(struct latency_series *l)
     free(old.window);
 }
 
-/* Makes room: packs the older half and moves its open ones aside. Rare, so it is kept out of latency_open's code. */
+/* Makes room: packs the older half and moves its open ones aside. Rare, so it is kept out of state_latency_open's
+ * code. */
 static __attribute__((noinline)) void advance(struct latency_series *l)
 {
     size_t *open = open_beside(l, l->first);
@@ -139,7 +140,7 @@ static __attribute__((noinline)) uint64_t open_late(
     return ASIDE | l->aside.n;
 }
 
-uint64_t latency_open(struct latency_series *l, int64_t begin, int32_t thread, uint32_t code)
+uint64_t state_latency_open(struct latency_series *l, int64_t begin, int32_t thread, uint32_t code)
 {
     struct latency x = {.begin = begin, .thread = thread, .code = code, .progress = LATENCY_OPEN};
     if (begin < l->last_begin)
@@ -161,7 +162,7 @@ static struct latency_aside *aside_of(const struct latency_series *l, uint64_t h
     return handle - 1 < l->first ? &l->aside.v[*map_find(&l->aside_of, handle - 1)] : NULL;
 }
 
-const struct latency *latency_of(const struct latency_series *l, uint64_t handle)
+const struct latency *state_latency_of(const struct latency_series *l, uint64_t handle)
 {
     const struct latency_aside *aside = aside_of(l, handle);
     return aside ? &aside->latency : at(l, handle - 1);
@@ -180,7 +181,7 @@ static struct latency *take(struct latency_series *l, uint64_t handle)
     return &aside->latency;
 }
 
-void latency_close(struct latency_series *l, uint64_t handle, int64_t end, int64_t ret, int32_t cpu)
+void state_latency_close(struct latency_series *l, uint64_t handle, int64_t end, int64_t ret, int32_t cpu)
 {
     struct latency *x = take(l, handle); /* may be anywhere in memory, so it is not read */
     x->end = end;
@@ -189,37 +190,37 @@ void latency_close(struct latency_series *l, uint64_t handle, int64_t end, int64
     x->progress = LATENCY_CLOSED;
 }
 
-void latency_fetch(const struct latency_series *l, uint64_t handle)
+void state_latency_fetch(const struct latency_series *l, uint64_t handle)
 {
     if (handle && !(handle & ASIDE) && handle - 1 >= l->first)
         mem_fetch(at(l, handle - 1), sizeof *l->window);
 }
 
-void latency_drop(struct latency_series *l, uint64_t handle)
+void state_latency_drop(struct latency_series *l, uint64_t handle)
 {
     take(l, handle)->progress = LATENCY_DROPPED;
 }
 
 /* ---- cuts ---- */
 
-uint64_t latency_rank(const struct latency_series *l, uint64_t handle)
+uint64_t state_latency_rank(const struct latency_series *l, uint64_t handle)
 {
     const struct latency_aside *aside = aside_of(l, handle);
     return aside ? aside->rank : rank_in_window(l, handle - 1);
 }
 
-uint64_t latency_ranks(const struct latency_series *l)
+uint64_t state_latency_ranks(const struct latency_series *l)
 {
     return l->n ? rank_in_window(l, l->first + l->n - 1) + 1 : l->ranked;
 }
 
-void latency_go_on(struct latency_series *l, int64_t last_begin, uint64_t ranks)
+void state_latency_go_on(struct latency_series *l, int64_t last_begin, uint64_t ranks)
 {
     l->last_begin = l->from = l->ranked_begin = last_begin;
     l->ranked = ranks;
 }
 
-uint64_t latency_reopen(struct latency_series *l, const struct latency *x, uint64_t rank)
+uint64_t state_latency_reopen(struct latency_series *l, const struct latency *x, uint64_t rank)
 {
     l->late_open += rank >= STATE_RANK_LATE;
     vec_push(&l->aside, ((struct latency_aside){.latency = *x, .rank = rank, .early = true}));
@@ -240,7 +241,7 @@ static bool stays_open(const struct latency_aside *x)
     return x->latency.progress == LATENCY_OPEN && !x->early && x->rank < STATE_RANK_LATE;
 }
 
-void latency_series_finish(struct latency_series *l, bool cut)
+void state_latency_series_finish(struct latency_series *l, bool cut)
 {
     size_t n = 0;
     for (uint64_t i = l->first; i < l->first + l->n; i++) {
@@ -251,7 +252,7 @@ void latency_series_finish(struct latency_series *l, bool cut)
             move_aside(l, i);
     }
     pack_rows(l);
-    tiles_end(&l->tiles);
+    state_tiles_end(&l->tiles);
     l->n = 0;
     for (size_t i = 0; i < l->aside.n; i++) {
         struct latency_aside x = l->aside.v[i];

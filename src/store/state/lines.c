@@ -163,7 +163,7 @@ static struct moment look(struct line_view *v, int64_t t)
     for (size_t i = 0; i < v->line->n; i++) {
         struct state_interval *does = &v->does[i];
         if (t < does->begin || t >= does->end)
-            list_row_at(v->s, list_row_of(v->s, v->kind, v->line->rows[i].row), t, does);
+            state_list_row_at(v->s, list_row_of(v->s, v->kind, v->line->rows[i].row), t, does);
         add_cpu(&m, cpu_of(v, i), does);
     }
     return m;

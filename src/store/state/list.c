@@ -93,11 +93,11 @@ static void take_items(struct join *j, int kind)
 {
     take_rows(j, kind);
     if (is_known_by_name(kind))
-        list_order_by_name(j->s, &j->items);
+        state_list_order_by_name(j->s, &j->items);
     if (kind == STATE_FUTEX_USER)
         number_futexes(j);
     if (kind != STATE_FILE_ROWS)
-        list_order_by_number(&j->items);
+        state_list_order_by_number(&j->items);
 }
 
 /* ---- rows of the host ---- */
@@ -285,7 +285,7 @@ static void take_movers(struct join *j, int way)
     for (size_t i = 0; i < files->n; i++)
         if (files->v[i].bytes[way])
             vec_push(&j->items, ((struct list_item){.number = files->v[i].thread, .name = "", .thread = -1}));
-    list_order_by_number(&j->items);
+    state_list_order_by_number(&j->items);
 }
 
 /* Collects the files that each thread's bytes went through. */
@@ -394,7 +394,7 @@ static void join_one(struct state_store *s, int kind)
     atomic_store_explicit(&s->kinds[kind].made, true, memory_order_release);
 }
 
-void list_kind_join(const struct state_store *store, int kind)
+void state_list_kind_join(const struct state_store *store, int kind)
 {
     struct state_store *s = (struct state_store *)(uintptr_t)store;
     pthread_mutex_lock(&s->joining);
@@ -402,7 +402,7 @@ void list_kind_join(const struct state_store *store, int kind)
     pthread_mutex_unlock(&s->joining);
 }
 
-const char *list_join(struct state_store *s, const struct chunk *v, size_t *part)
+const char *state_list_join(struct state_store *s, const struct chunk *v, size_t *part)
 {
     for (*part = 0; *part < s->n && s->n > 1; ++*part)
         if (!v[*part].rows)
@@ -414,7 +414,7 @@ const char *list_join(struct state_store *s, const struct chunk *v, size_t *part
     return NULL;
 }
 
-void list_fini(struct state_store *s)
+void state_list_fini(struct state_store *s)
 {
     for (int kind = 0; s->kinds && kind < STATE_ROW_KINDS; kind++) {
         free(s->kinds[kind].v);

@@ -41,12 +41,12 @@ struct list_kind {
     size_t n;
     struct list_place *places;   /* places of all rows */
 };
-void list_kind_join(const struct state_store *, int kind);
+void state_list_kind_join(const struct state_store *, int kind);
 static inline const struct list_kind *list_kind_of(const struct state_store *s, int kind)
 {
     const struct list_kind *k = &s->kinds[kind];
     if (!atomic_load_explicit(&k->made, memory_order_acquire))
-        list_kind_join(s, kind);
+        state_list_kind_join(s, kind);
     return k;
 }
 static inline const struct list_row *list_row_of(const struct state_store *s, int kind, size_t i)
@@ -54,16 +54,16 @@ static inline const struct list_row *list_row_of(const struct state_store *s, in
     return &list_kind_of(s, kind)->v[i];
 }
 /* Place whose entries are in force at t; NULL before the first. */
-const struct list_place *list_place_at(const struct list_row *, int64_t t);
+const struct list_place *state_list_place_at(const struct list_row *, int64_t t);
 /* Place at t, given the place of an earlier time, or NULL. */
 static inline const struct list_place *list_place_from(const struct list_row *r, const struct list_place *p, int64_t t)
 {
     if (!p)
-        return list_place_at(r, t);
-    return t < p->next ? p : t < p[1].next ? p + 1 : list_place_at(r, t);
+        return state_list_place_at(r, t);
+    return t < p->next ? p : t < p[1].next ? p + 1 : state_list_place_at(r, t);
 }
 /* State of a row. t must be within the span, whose last instant counts as the one before it. (list_rows.c) */
-void list_row_at(const struct state_store *, const struct list_row *, int64_t t, struct state_interval *out);
+void state_list_row_at(const struct state_store *, const struct list_row *, int64_t t, struct state_interval *out);
 /* End of the time that a place covers, limited to the end of the row. */
 static inline int64_t list_place_end(const struct list_row *r, const struct list_place *p)
 {
@@ -71,20 +71,20 @@ static inline int64_t list_place_end(const struct list_row *r, const struct list
 }
 
 /* Joins all parts, which are open. Returns NULL, or the defect of part *part. (list.c) */
-const char *list_join(struct state_store *, const struct chunk *, size_t *part);
-void list_fini(struct state_store *);
+const char *state_list_join(struct state_store *, const struct chunk *, size_t *part);
+void state_list_fini(struct state_store *);
 
 /* ---- bytes of threads: list_io.c ---- */
 
 /* Bytes up to each of the (ascending) times. O(n + files, and for each file its uses between the times or, if they are
  * many more than the times, n). */
-void list_io_values(const struct state_store *, const struct list_row *, const int64_t *times, size_t n,
+void state_list_io_values(const struct state_store *, const struct list_row *, const int64_t *times, size_t n,
     int64_t *values);
 /* Intervals, as state_sample; the times are within the span and before its end. */
-size_t list_io_sample(const struct state_store *, const struct list_row *, const int64_t *times, size_t n,
+size_t state_list_io_sample(const struct state_store *, const struct list_row *, const int64_t *times, size_t n,
     struct state_interval *out);
 /* Range as by state_range; the times are within the span and before its end. */
-size_t list_io_range(const struct state_store *, const struct list_row *, int64_t begin, int64_t end,
+size_t state_list_io_range(const struct state_store *, const struct list_row *, int64_t begin, int64_t end,
     struct state_interval *out, size_t max);
 
 #endif

@@ -50,24 +50,24 @@ static const struct state_chunk *chunk_of(const struct state_store *s, const str
 /* End of the place's last use that moved something, for any file contents. */
 static int64_t last_step(const struct state_store *s, const struct list_place *p, int way)
 {
-    int64_t end = thread_io_last(chunk_of(s, p), p->row, way);
+    int64_t end = state_thread_io_last(chunk_of(s, p), p->row, way);
     return end > INT64_MIN ? end : p->first;
 }
 
 static int64_t first_step(const struct state_store *s, const struct list_place *p, int way)
 {
-    int64_t end = thread_io_step(chunk_of(s, p), p->row, way, p->first).end;
+    int64_t end = state_thread_io_step(chunk_of(s, p), p->row, way, p->first).end;
     return end == INT64_MAX ? p->first : end;
 }
 
 static struct io_step file_step(const struct state_store *s, const struct list_row *r, int way, int64_t t)
 {
-    const struct list_place *p = list_place_at(r, t);
+    const struct list_place *p = state_list_place_at(r, t);
     struct io_step x = {INT64_MIN, INT64_MAX};
     size_t i = p ? (size_t)(p - r->places) : 0;
     int64_t moved = p ? p->moved[way] : 0;
     if (p)
-        x = thread_io_step(chunk_of(s, p), p->row, way, t);
+        x = state_thread_io_step(chunk_of(s, p), p->row, way, t);
     if (x.begin == INT64_MIN && i && p[-1].moved[way]) {
         size_t last = search_first(k, 0, i, r->places[k].moved[way] >= p[-1].moved[way]);
         x.begin = last_step(s, &r->places[last], way);
@@ -80,10 +80,10 @@ static struct io_step file_step(const struct state_store *s, const struct list_r
 
 static struct io_step own_step(const struct state_store *s, const struct list_row *r, int64_t t)
 {
-    const struct list_place *p = list_place_at(r, t);
+    const struct list_place *p = state_list_place_at(r, t);
     if (!p)
         return (struct io_step){INT64_MIN, r->places->first};
-    struct io_step x = thread_io_step(chunk_of(s, p), p->row, 0, t);
+    struct io_step x = state_thread_io_step(chunk_of(s, p), p->row, 0, t);
     x.end = x.end < p->next ? x.end : p->next;
     return x;
 }
@@ -139,11 +139,11 @@ static bool add_place(
 {
     const struct state_chunk *c = chunk_of(f->s, p);
     uint64_t shown;
-    bool one_by_one = thread_io_show(c, p->row, f->way, q, i, i + m, &shown);
+    bool one_by_one = state_thread_io_show(c, p->row, f->way, q, i, i + m, &shown);
     size_t asked = !one_by_one ? m : i ? 0 : 1;
     if (asked) {
         memset(f->more, 0, asked * sizeof *f->more);
-        sum_values(c, p->row, (enum sum_of)f->way, q->times + i, asked, f->more);
+        state_sum_values(c, p->row, (enum sum_of)f->way, q->times + i, asked, f->more);
     }
     for (size_t k = 0; k < asked; k++)
         report(f, q, i + k, sum += (uint64_t)f->more[k]);
@@ -166,7 +166,7 @@ static void add_file(const struct thread_io *x, uint32_t row, struct io_query *q
         p = list_place_from(r, p, q->times[i]);
         uint64_t sum = sum_before(&f, p);
         bool between = i && sum != f.reported;
-        m = io_query_from(q, p->next) - i;
+        m = state_io_query_from(q, p->next) - i;
         bool shown = add_place(&f, p, sum, q, i, m);
         if (!q->around)
             continue;
@@ -199,15 +199,15 @@ static void ask(
     const struct list_place *p = NULL;
     for (size_t k = own->n ? row_first_from(times, n, own->places->first) : n; k < n; k++) {
         p = list_place_from(own, p, times[k]);
-        values[k] = (int64_t)((uint64_t)values[k] + (uint64_t)row_value(chunk_of(x->s, p), p->row, times[k]));
+        values[k] = (int64_t)((uint64_t)values[k] + (uint64_t)state_row_value(chunk_of(x->s, p), p->row, times[k]));
     }
     if (around && own->n)
         cut(x, 0, &q, 0, n);
-    io_query_fini(&q);
+    state_io_query_fini(&q);
     free(more);
 }
 
-void list_io_values(
+void state_list_io_values(
     const struct state_store *s, const struct list_row *r, const int64_t *times, size_t n, int64_t *values)
 {
     struct thread_io x = thread_io(s, r);
@@ -240,7 +240,7 @@ static size_t sample(const struct thread_io *x, const int64_t *times, size_t n, 
     return found;
 }
 
-size_t list_io_sample(
+size_t state_list_io_sample(
     const struct state_store *s, const struct list_row *r, const int64_t *times, size_t n, struct state_interval *out)
 {
     struct thread_io x = thread_io(s, r);
@@ -271,7 +271,7 @@ static void take_steps(const struct thread_io *x, uint32_t row, int64_t end, str
         take(e, t);
 }
 
-size_t list_io_range(const struct state_store *s, const struct list_row *r, int64_t begin, int64_t end,
+size_t state_list_io_range(const struct state_store *s, const struct list_row *r, int64_t begin, int64_t end,
     struct state_interval *out, size_t max)
 {
     if (!max || begin > end)

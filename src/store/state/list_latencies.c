@@ -420,7 +420,7 @@ static void make_latencies(const struct state_store *s, int kind)
     pthread_mutex_unlock(&s->tables->lock);
 }
 
-void list_latencies_fini(struct state_store *s)
+void state_list_latencies_fini(struct state_store *s)
 {
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
         struct list_latencies *l = &s->tables->latencies[kind];

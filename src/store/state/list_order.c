@@ -62,7 +62,7 @@ static void sort_by_key(list_items *items)
 
 /* ---- order by number ---- */
 
-void list_order_by_number(list_items *items)
+void state_list_order_by_number(list_items *items)
 {
     int32_t least = INT32_MAX;
     for (size_t i = 0; i < items->n; i++)
@@ -132,7 +132,7 @@ static void tell_twins(struct list_item *v, size_t n)
         qsort(v, n, sizeof *v, by_nth);
 }
 
-void list_order_by_name(const struct state_store *s, list_items *items)
+void state_list_order_by_name(const struct state_store *s, list_items *items)
 {
     uint64_t threads = 1;
     rank_names(s, items);

@@ -18,9 +18,9 @@ struct list_item {
 typedef VEC(struct list_item) list_items;
 
 /* Sorts items by number. Items are given part by part; those of the same number stay in order of time. O(n) */
-void list_order_by_number(list_items *);
+void state_list_order_by_number(list_items *);
 /* Sorts items by name, thread and nth, which it sets. O(n), plus sorting the distinct names. */
-void list_order_by_name(const struct state_store *, list_items *);
+void state_list_order_by_name(const struct state_store *, list_items *);
 /* Returns whether both are the same row of the host, by the order they are sorted in. */
 static inline bool list_same_row(const struct list_item *a, const struct list_item *b)
 {

@@ -41,7 +41,7 @@ int64_t state_find_row(const struct state_store *s, int kind, int32_t number)
 
 /* ---- entries ---- */
 
-const struct list_place *list_place_at(const struct list_row *r, int64_t t)
+const struct list_place *state_list_place_at(const struct list_row *r, int64_t t)
 {
     size_t behind = search_first(i, 0, r->n, r->places[i].first > t);
     return behind ? &r->places[behind - 1] : NULL;
@@ -82,7 +82,7 @@ static void set_outside(const struct state_store *s, const struct list_row *r, i
 
 static void plain_at(const struct state_store *s, const struct list_row *r, int64_t t, struct state_interval *out)
 {
-    const struct list_place *p = t < r->end ? list_place_at(r, t) : NULL;
+    const struct list_place *p = t < r->end ? state_list_place_at(r, t) : NULL;
     if (!p) {
         set_outside(s, r, t, out);
         return;
@@ -93,25 +93,25 @@ static void plain_at(const struct state_store *s, const struct list_row *r, int6
         return;
     }
     const struct state_part *part = &s->parts[p->part];
-    sample_entry(part->chunk, p->row, t, out);
+    state_sample_entry(part->chunk, p->row, t, out);
     out->end = out->end < until ? out->end : until;
     set_host(part, r->kind, out);
     if (__builtin_expect(out->begin > t || out->end <= t || out->begin < p->first, 0))
         set_value(STATE_UNKNOWN, t, end, out);
 }
 
-void list_row_at(const struct state_store *s, const struct list_row *r, int64_t t, struct state_interval *out)
+void state_list_row_at(const struct state_store *s, const struct list_row *r, int64_t t, struct state_interval *out)
 {
     t -= t == s->end && t > s->begin;
     if (state_is_thread_io(r->kind)) {
-        list_io_sample(s, r, &t, 1, out);
+        state_list_io_sample(s, r, &t, 1, out);
         return;
     }
     plain_at(s, r, t, out);
     if (r->kind == STATE_CPU && sample_shows_thread(out)) {
         struct state_interval doing;
         plain_at(s, list_row_of(s, STATE_THREAD, (size_t)out->thread), t, &doing);
-        sample_compose(&doing, out);
+        state_sample_compose(&doing, out);
     }
 }
 
@@ -122,7 +122,7 @@ bool state_at(const struct state_store *s, int kind, size_t row, int64_t t, stru
     if (state_is_line(kind))
         state_line_at(s, kind, row, t, out);
     else
-        list_row_at(s, list_row_of(s, kind, row), t, out);
+        state_list_row_at(s, list_row_of(s, kind, row), t, out);
     return true;
 }
 
@@ -166,7 +166,7 @@ static void sample_one_by_one(struct sampling *x, const int64_t *times, size_t n
             i += row_gallop(times + i, n - i, x->out[x->found - 1].end);
         if (i == n)
             break;
-        list_row_at(x->s, x->row, times[i], &x->out[x->found]);
+        state_list_row_at(x->s, x->row, times[i], &x->out[x->found]);
         x->found += row_is_next(x->out, x->found);
     }
 }
@@ -178,13 +178,13 @@ static void sample_place(struct sampling *x, const struct list_place *p, const i
     const struct list_row *r = x->row;
     size_t within = row_first_from(times, n, p->row->end), before = x->found;
     x->part = &x->s->parts[p->part];
-    x->found = sample_entries(x->part->chunk, p->row, &x->others, times, within, x->out, before);
+    x->found = state_sample_entries(x->part->chunk, p->row, &x->others, times, within, x->out, before);
     bool same = !x->part->rows && r->kind != STATE_FUTEX_WAITS && r->kind != STATE_FUTEX_WAKES;
     for (size_t i = same ? x->found : before; i < x->found; i++)
         set_host(x->part, r->kind, &x->out[i]);
     struct state_interval *last = x->found > before ? &x->out[x->found - 1] : NULL;
     if (last && last->end == p->row->end && known_until(r, p) != last->end)
-        list_row_at(x->s, r, last->begin, last);
+        state_list_row_at(x->s, r, last->begin, last);
     sample_one_by_one(x, times + within, n - within);
 }
 
@@ -195,7 +195,7 @@ static void sample_row(struct sampling *x, const int64_t *times, size_t n)
            behind = i + row_first_from(times + i, n - i, r->end), m;
     sample_one_by_one(x, times, i);
     for (; i < behind; i += m) {
-        const struct list_place *p = list_place_at(r, times[i]);
+        const struct list_place *p = state_list_place_at(r, times[i]);
         m = row_first_from(times + i, behind - i, p->next);
         sample_place(x, p, times + i, m);
     }
@@ -227,12 +227,12 @@ size_t state_sample(
     struct sampling x = {.others = {thread_at}, .s = s, .row = list_row_of(s, kind, row), .out = out};
     size_t skip = row_first_from(times, n, s->begin), within = skip + row_first_from(times + skip, n - skip, s->end);
     if (state_is_thread_io(kind)) {
-        x.found = list_io_sample(s, x.row, times + skip, within - skip, out);
+        x.found = state_list_io_sample(s, x.row, times + skip, within - skip, out);
     } else {
         sample_row(&x, times + skip, within - skip);
     }
     if (within < n && times[within] == s->end) {
-        list_row_at(s, x.row, s->end, &out[x.found]);
+        state_list_row_at(s, x.row, s->end, &out[x.found]);
         x.found += row_is_next(out, x.found);
     }
     return without_overlaps(out, x.found);
@@ -249,7 +249,8 @@ size_t state_range(const struct state_store *s, int kind, size_t row, int64_t be
     if (state_is_line(kind))
         return state_line_range(s, kind, row, t, end, out, max);
     if (state_is_thread_io(kind))
-        return t < last ? list_io_range(s, list_row_of(s, kind, row), t, end < last ? end : last - 1, out, max) : 0;
+        return t < last ? state_list_io_range(s, list_row_of(s, kind, row), t, end < last ? end : last - 1, out, max)
+                        : 0;
     size_t n = 0;
     while (n < max && t <= end && t < last) {
         state_at(s, kind, row, t, &out[n]);

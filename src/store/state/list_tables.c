@@ -132,7 +132,7 @@ void state_loss(const struct state_store *s, size_t i, struct state_loss *out)
 
 /* ---- setup ---- */
 
-void list_tables_init(struct state_store *s)
+void state_list_tables_init(struct state_store *s)
 {
     s->tables = mem_zalloc(sizeof *s->tables);
     pthread_mutex_init(&s->tables->lock, NULL);
@@ -140,11 +140,11 @@ void list_tables_init(struct state_store *s)
     join_losses(s);
 }
 
-void list_tables_fini(struct state_store *s)
+void state_list_tables_fini(struct state_store *s)
 {
     if (!s->tables)
         return;
-    list_latencies_fini(s);
+    state_list_latencies_fini(s);
     free(s->tables->events);
     free(s->tables->checkpoints);
     free(s->tables->losses);

@@ -52,8 +52,8 @@ struct list_tables {
 };
 
 /* Sets up the tables of open parts, whose codes have the names known to the last part. */
-void list_tables_init(struct state_store *);
-void list_tables_fini(struct state_store *);
-void list_latencies_fini(struct state_store *);
+void state_list_tables_init(struct state_store *);
+void state_list_tables_fini(struct state_store *);
+void state_list_latencies_fini(struct state_store *);
 
 #endif

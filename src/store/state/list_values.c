@@ -11,7 +11,7 @@ static int64_t time_at(const struct state_store *s, const struct list_place *p, 
     int64_t sum = 0;
     t = p->row->flags & STATE_ROW_GOES && p->row->end < t ? p->row->end : t;
     if (t >= p->first)
-        sum_values(s->parts[p->part].chunk, p->row, SUM_TIME, &t, 1, &sum);
+        state_sum_values(s->parts[p->part].chunk, p->row, SUM_TIME, &t, 1, &sum);
     return sum;
 }
 
@@ -20,7 +20,7 @@ static void place_times(
     const struct state_store *s, const struct list_place *p, const int64_t *times, size_t n, int64_t *values)
 {
     size_t within = p->row->flags & STATE_ROW_GOES ? row_first_from(times, n, p->row->end) : n;
-    sum_values(s->parts[p->part].chunk, p->row, SUM_TIME, times, within, values);
+    state_sum_values(s->parts[p->part].chunk, p->row, SUM_TIME, times, within, values);
     if (within == n)
         return;
     int64_t all = time_at(s, p, p->row->end); /* the next chunk is missing */
@@ -36,7 +36,7 @@ static void cpu_time(
            behind = i + row_first_from(times + i, n - i, r->end), m;
     memset(values, 0, n * sizeof *values);
     for (; i < behind; i += m) {
-        const struct list_place *p = list_place_at(r, times[i]);
+        const struct list_place *p = state_list_place_at(r, times[i]);
         m = row_first_from(times + i, behind - i, p->next);
         place_times(s, p, times + i, m, values + i);
     }
@@ -99,13 +99,13 @@ void state_counter_values(
         return;
     }
     if (state_is_thread_io(r->kind)) {
-        list_io_values(s, r, times, n, values);
+        state_list_io_values(s, r, times, n, values);
         return;
     }
     const struct list_place *p = NULL;
     for (size_t k = 0; k < n; k++) {
         p = list_place_from(r, p, times[k]);
-        values[k] = p ? row_value(s->parts[p->part].chunk, p->row, times[k]) : 0;
+        values[k] = p ? state_row_value(s->parts[p->part].chunk, p->row, times[k]) : 0;
     }
 }
 

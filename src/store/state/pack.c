@@ -34,7 +34,7 @@ static inline __attribute__((always_inline)) void put(
         to = put_group(to, &held, &bits, (uint64_t)*v - (uint64_t)base, width);
 }
 
-void pack_put(uint8_t *to, const int64_t *v, size_t stride, size_t n, int64_t base, uint8_t width)
+void state_pack_put(uint8_t *to, const int64_t *v, size_t stride, size_t n, int64_t base, uint8_t width)
 {
     if (width <= PACK_MOST_WIDTH / 4)
         put(to, v, stride, n, base, width, 4);
@@ -46,7 +46,7 @@ void pack_put(uint8_t *to, const int64_t *v, size_t stride, size_t n, int64_t ba
         memcpy(to + i * sizeof *v, &(uint64_t){(uint64_t)v[i * stride] - (uint64_t)base}, sizeof *v);
 }
 
-void pack_take(const uint8_t *from, size_t n, uint8_t width, int64_t base, int64_t *out)
+void state_pack_take(const uint8_t *from, size_t n, uint8_t width, int64_t base, int64_t *out)
 {
     uint64_t mask = pack_mask(width);
     for (size_t i = 0, bit = 0; i < n; i++, bit += width) {

@@ -17,7 +17,7 @@ static inline uint8_t pack_width(uint64_t v)
 /* Bytes that n numbers take. */
 static inline size_t pack_bytes(size_t n, uint8_t width) { return (n * width + 7) / 8; }
 /* Writes the n numbers v[i * stride] - base. `to` has room for pack_bytes and 8 bytes more. */
-void pack_put(uint8_t *to, const int64_t *v, size_t stride, size_t n, int64_t base, uint8_t width);
+void state_pack_put(uint8_t *to, const int64_t *v, size_t stride, size_t n, int64_t base, uint8_t width);
 /* The bits of a number. */
 static inline uint64_t pack_mask(uint8_t width) { return width < 64 ? (UINT64_C(1) << width) - 1 : UINT64_MAX; }
 /* Number i. Reads up to 8 bytes beyond the numbers' end. */
@@ -29,6 +29,6 @@ static inline uint64_t pack_get(const uint8_t *from, size_t i, uint8_t width)
     return v >> (bit & 7) & pack_mask(width);
 }
 /* Reads n numbers, added to base. Reads as far as pack_get. */
-void pack_take(const uint8_t *from, size_t n, uint8_t width, int64_t base, int64_t *out);
+void state_pack_take(const uint8_t *from, size_t n, uint8_t width, int64_t base, int64_t *out);
 
 #endif

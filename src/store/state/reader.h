@@ -90,7 +90,7 @@ static inline int64_t state_column_at(const struct state_chunk *s, const struct 
     size_t i)
 {
     struct column c = state_column(s, t, i / STATE_BLOCK, column);
-    return column_get(&c, i % STATE_BLOCK);
+    return state_column_get(&c, i % STATE_BLOCK);
 }
 
 #endif

@@ -10,14 +10,14 @@ struct state_builder *state_builder_new(const struct kernel_tracker *t, struct s
     struct state_builder *b = mem_zalloc(sizeof *b);
     b->tracker = t;
     strings_intern(&b->texts, "", 0);
-    series_pool_init(&b->pool, place, key);
-    b->files = files_new();
+    state_series_pool_init(&b->pool, place, key);
+    b->files = state_files_new();
     b->now = b->suspect_until = b->last_event = b->last_checkpoint = INT64_MIN;
     vec_push(&b->pool.flags[SERIES_BUSY], 0); /* NOBODY's flags */
     for (uint8_t v = 0; v < STATE_VALUES; v++)
-        builder_code(b, (struct builder_code){.value = v, .cpu = -1});
+        state_builder_code(b, (struct state_builder_code){.value = v, .cpu = -1});
     for (int i = 0; i < STATE_LATENCY_KINDS; i++)
-        latency_series_init(&b->latencies[i], &b->pool.bytes, &b->far);
+        state_latency_series_init(&b->latencies[i], &b->pool.bytes, &b->far);
     return b;
 }
 
@@ -29,8 +29,8 @@ int state_builder_writing(const struct state_builder *b, struct err *e)
 static void free_devices(builder_devices *d)
 {
     for (size_t i = 0; i < d->n; i++) {
-        series_fini(&d->v[i].series[0]);
-        series_fini(&d->v[i].series[1]);
+        state_series_fini(&d->v[i].series[0]);
+        state_series_fini(&d->v[i].series[1]);
     }
     vec_free(d);
 }
@@ -40,29 +40,29 @@ void state_builder_free(struct state_builder *b)
     if (!b)
         return;
     for (size_t i = 0; i < b->threads.n; i++)
-        series_fini(&b->threads.v[i].series);
+        state_series_fini(&b->threads.v[i].series);
     for (size_t i = 0; i < b->cpus.n; i++) {
-        series_fini(&b->cpus.v[i].state);
-        series_fini(&b->cpus.v[i].thread);
+        state_series_fini(&b->cpus.v[i].state);
+        state_series_fini(&b->cpus.v[i].thread);
         vec_free(&b->cpus.v[i].pending);
         vec_free(&b->cpus.v[i].gaps);
     }
     for (size_t i = 0; i < b->irqs.n; i++)
-        series_fini(&b->irqs.v[i].series);
+        state_series_fini(&b->irqs.v[i].series);
     for (size_t i = 0; i < b->futex_users.n; i++)
-        series_fini(&b->futex_users.v[i].series);
+        state_series_fini(&b->futex_users.v[i].series);
     vec_free(&b->futex_users);
-    builder_tracks_fini(&b->futex_waits);
-    builder_tracks_fini(&b->futex_wakes);
-    builder_tracks_fini(&b->irq_handlers);
+    state_builder_tracks_fini(&b->futex_waits);
+    state_builder_tracks_fini(&b->futex_wakes);
+    state_builder_tracks_fini(&b->irq_handlers);
     free_devices(&b->disks);
     free_devices(&b->nets);
-    files_free(b->files);
-    builder_requests_fini(b);
+    state_files_free(b->files);
+    state_builder_requests_fini(b);
     for (int i = 0; i < BUILDER_AMOUNTS; i++)
-        builder_amounts_fini(&b->amounts[i]);
+        state_builder_amounts_fini(&b->amounts[i]);
     for (int i = 0; i < STATE_LATENCY_KINDS; i++)
-        latency_series_fini(&b->latencies[i]);
+        state_latency_series_fini(&b->latencies[i]);
     vec_free(&b->threads);
     vec_free(&b->cpus);
     vec_free(&b->irqs);
@@ -77,86 +77,86 @@ void state_builder_free(struct state_builder *b)
     vec_free(&b->far);
     vec_free(&b->losses);
     vec_free(&b->gaps);
-    builder_held_fini(&b->held);
+    state_builder_held_fini(&b->held);
     vec_free(&b->event_times.heads);
     map_fini(&b->irq_by_number);
     map_fini(&b->irq_codes);
     map_fini(&b->futex_user_of);
     map_fini(&b->lock_codes);
     map_fini(&b->ipi_numbers);
-    series_pool_fini(&b->pool);
+    state_series_pool_fini(&b->pool);
     free(b);
 }
 
-void builder_record(struct state_builder *b, const struct kernel_record *r)
+void state_builder_record(struct state_builder *b, const struct kernel_record *r)
 {
     if (r->ts > b->now)
         b->now = r->ts;
     if (__builtin_expect(r->kind == KERNEL_LOST, 0)) {
-        builder_lost(b, r);
+        state_builder_lost(b, r);
         return;
     }
     if (__builtin_expect(r->kind == KERNEL_ABSENT, 0)) {
-        builder_absent(b, r);
+        state_builder_absent(b, r);
         return;
     }
-    struct builder_cpu *c = r->cpu < b->cpus.n ? &b->cpus.v[r->cpu] : builder_cpu(b, r->cpu);
+    struct state_builder_cpu *c = r->cpu < b->cpus.n ? &b->cpus.v[r->cpu] : state_builder_cpu(b, r->cpu);
     if (__builtin_expect(c->deaf, 0))
-        builder_cpu_heard(b, c, b->now);
+        state_builder_cpu_heard(b, c, b->now);
     if (__builtin_expect(c->depth && (r->ctx == KERNEL_CTX_THREAD || r->ctx == KERNEL_CTX_UNKNOWN), 0))
-        builder_cpu_clear(b, c, b->now);
+        state_builder_cpu_clear(b, c, b->now);
     c->last_ts = b->now;
     switch (r->kind) {
     case KERNEL_SYSCALL_ENTRY:
     case KERNEL_SYSCALL_EXIT:
         if (r->u.syscall.io && c->row >= 0) {
-            unsigned ways = files_call(b, c->row, r);
+            unsigned ways = state_files_call(b, c->row, r);
             if (r->kind == KERNEL_SYSCALL_ENTRY)
-                builder_io_expect(b, c->row, ways);
+                state_builder_io_expect(b, c->row, ways);
             else
-                builder_io(b, c->row, r->ts, ways, r->u.syscall.ret);
+                state_builder_io(b, c->row, r->ts, ways, r->u.syscall.ret);
         }
-        builder_cpu_call(b, c, r);
+        state_builder_cpu_call(b, c, r);
         break;
-    case KERNEL_SWITCH: builder_cpu_switch(b, c, r); break;
+    case KERNEL_SWITCH: state_builder_cpu_switch(b, c, r); break;
     case KERNEL_WAKE:
     case KERNEL_WAKE_NEW:
-    case KERNEL_WAKEUP: builder_thread_wake(b, r); break;
+    case KERNEL_WAKEUP: state_builder_thread_wake(b, r); break;
     case KERNEL_IRQ_ENTRY:
     case KERNEL_SOFTIRQ_ENTRY:
-    case KERNEL_IPI_ENTRY: builder_irq_enter(b, c, r); break;
+    case KERNEL_IPI_ENTRY: state_builder_irq_enter(b, c, r); break;
     case KERNEL_IRQ_EXIT:
     case KERNEL_SOFTIRQ_EXIT:
-    case KERNEL_IPI_EXIT: builder_irq_exit(b, c, r); break;
+    case KERNEL_IPI_EXIT: state_builder_irq_exit(b, c, r); break;
     case KERNEL_FORK:
-        builder_thread_fork(b, r->u.fork.parent, r->u.fork.child, r->ts);
-        files_fork(b, r->u.fork.parent, r->u.fork.child);
+        state_builder_thread_fork(b, r->u.fork.parent, r->u.fork.child, r->ts);
+        state_files_fork(b, r->u.fork.parent, r->u.fork.child);
         break;
-    case KERNEL_EXEC: files_exec(b, r->row, r->ts); break;
+    case KERNEL_EXEC: state_files_exec(b, r->row, r->ts); break;
     case KERNEL_EXIT:
-        builder_thread_exit(b, r->u.thread.row, r->ts);
-        files_exit(b, r->u.thread.row, r->ts);
+        state_builder_thread_exit(b, r->u.thread.row, r->ts);
+        state_files_exit(b, r->u.thread.row, r->ts);
         break;
-    case KERNEL_FREE: builder_thread_free(b, r->u.thread.row, r->ts); break;
+    case KERNEL_FREE: state_builder_thread_free(b, r->u.thread.row, r->ts); break;
     case KERNEL_STATEDUMP_THREAD:
-        builder_thread_dumped(b, r->u.thread.row, r->ts, r->u.thread.status);
-        files_dumped_process(b, r->u.thread.row, r->u.thread.files);
+        state_builder_thread_dumped(b, r->u.thread.row, r->ts, r->u.thread.status);
+        state_files_dumped_process(b, r->u.thread.row, r->u.thread.files);
         break;
-    case KERNEL_STATEDUMP_FD: files_dumped_descriptor(b, r); break;
+    case KERNEL_STATEDUMP_FD: state_files_dumped_descriptor(b, r); break;
     case KERNEL_BLOCK_INSERT:
     case KERNEL_BLOCK_ISSUE:
-    case KERNEL_BLOCK_REQUEUE: builder_request(b, r); break;
+    case KERNEL_BLOCK_REQUEUE: state_builder_request(b, r); break;
     case KERNEL_BLOCK_COMPLETE:
-        builder_block(b, r);
-        builder_request(b, r);
+        state_builder_block(b, r);
+        state_builder_request(b, r);
         break;
     case KERNEL_PACKET_SEND:
-    case KERNEL_PACKET_RECEIVE: builder_packet(b, r); break;
+    case KERNEL_PACKET_RECEIVE: state_builder_packet(b, r); break;
     case KERNEL_PAGE_ALLOC:
-    case KERNEL_PAGE_FREE: builder_cpu_pages(b, c, r); break;
-    case KERNEL_COUNTERS: builder_cpu_counters(b, r); break;
-    case KERNEL_FREQUENCY: builder_frequency(b, r); break;
-    case KERNEL_KVM_EXIT: builder_kvm_exit(b, r); break;
+    case KERNEL_PAGE_FREE: state_builder_cpu_pages(b, c, r); break;
+    case KERNEL_COUNTERS: state_builder_cpu_counters(b, r); break;
+    case KERNEL_FREQUENCY: state_builder_frequency(b, r); break;
+    case KERNEL_KVM_EXIT: state_builder_kvm_exit(b, r); break;
     default: break;
     }
 }
@@ -164,9 +164,9 @@ void builder_record(struct state_builder *b, const struct kernel_record *r)
 void state_builder_add(struct state_builder *b, const struct kernel_record *r)
 {
     if (__builtin_expect(b->held.open || b->held.v.n || r->kind == KERNEL_LOST, 0))
-        builder_hold(b, r);
+        state_builder_hold(b, r);
     else
-        builder_record(b, r);
+        state_builder_record(b, r);
 }
 
 void state_builder_events(struct state_builder *b, const int64_t *ts, size_t n)
@@ -178,7 +178,7 @@ void state_builder_events(struct state_builder *b, const int64_t *ts, size_t n)
         b->last_checkpoint = ts[i] > b->last_checkpoint ? ts[i] : b->last_checkpoint; /* bad streams may step back */
         b->event_buffer[b->event_buffered++] = b->last_checkpoint;
         if (b->event_buffered == STATE_BLOCK) {
-            series_table_add(&b->pool.bytes, &b->event_times, &b->event_buffer, 1, STATE_BLOCK);
+            state_series_table_add(&b->pool.bytes, &b->event_times, &b->event_buffer, 1, STATE_BLOCK);
             b->event_buffered = 0;
         }
     }

@@ -38,12 +38,13 @@ static uint32_t code_of(struct state_builder *b, struct builder_requests *d, uin
 {
     uint32_t disk = (uint32_t)(d - b->requests.v);
     if (!d->codes[type])
-        d->codes[type] = builder_code(
-            b, (struct builder_code){.kind = CODE_REQUEST, .cpu = -1, .ref = disk << STATE_REQUEST_TYPE_BITS | type});
+        d->codes[type] = state_builder_code(b,
+            (struct state_builder_code){
+                .kind = CODE_REQUEST, .cpu = -1, .ref = disk << STATE_REQUEST_TYPE_BITS | type});
     return d->codes[type];
 }
 
-uint32_t builder_request_code(struct state_builder *b, uint32_t ref)
+uint32_t state_builder_request_code(struct state_builder *b, uint32_t ref)
 {
     return code_of(
         b, &b->requests.v[ref >> STATE_REQUEST_TYPE_BITS], (uint8_t)(ref & ((1 << STATE_REQUEST_TYPE_BITS) - 1)));
@@ -63,41 +64,41 @@ static void enter(struct state_builder *b, struct builder_requests *d, int queue
     if (i == BUILDER_MOST_SLOTS)
         return;
     if (i == q->n)
-        vec_push(q, ((struct builder_request){.series.pairs = true}));
-    struct builder_request *p = &q->v[i];
+        vec_push(q, ((struct state_builder_request){.series.pairs = true}));
+    struct state_builder_request *p = &q->v[i];
     p->sector = r->u.block.sector;
     p->sectors = r->u.block.nr_sector;
     p->bytes = (int64_t)p->sectors * SECTOR_BYTES;
     p->type = (uint8_t)type_of(r->u.block.rwbs);
     p->busy = true;
-    p->latency = latency_open(queue_latencies(b, queue), r->ts, r->row, code_of(b, d, p->type));
+    p->latency = state_latency_open(queue_latencies(b, queue), r->ts, r->row, code_of(b, d, p->type));
     uint64_t size = p->sectors < STATE_REQUEST_MOST_SECTORS ? p->sectors : STATE_REQUEST_MOST_SECTORS;
     series_push(&b->pool, &p->series, r->ts,
         (int64_t)((p->sector & STATE_REQUEST_MOST_SECTOR) << STATE_REQUEST_SECTOR_SHIFT |
             size << STATE_REQUEST_TYPE_BITS | p->type));
 }
 
-static void clear(struct state_builder *b, struct builder_request *p, int64_t ts)
+static void clear(struct state_builder *b, struct state_builder_request *p, int64_t ts)
 {
     p->busy = false;
     series_push(&b->pool, &p->series, ts, 0);
 }
 
 /* Drops a request that was not done. */
-static void drop(struct state_builder *b, struct builder_request *p, int queue, int64_t ts)
+static void drop(struct state_builder *b, struct state_builder_request *p, int queue, int64_t ts)
 {
-    latency_drop(queue_latencies(b, queue), p->latency);
+    state_latency_drop(queue_latencies(b, queue), p->latency);
     clear(b, p, ts);
 }
 
-static void leave(struct state_builder *b, struct builder_request *p, int queue, const struct kernel_record *r)
+static void leave(struct state_builder *b, struct state_builder_request *p, int queue, const struct kernel_record *r)
 {
-    latency_close(queue_latencies(b, queue), p->latency, r->ts, p->bytes, (int32_t)r->cpu);
+    state_latency_close(queue_latencies(b, queue), p->latency, r->ts, p->bytes, (int32_t)r->cpu);
     clear(b, p, r->ts);
 }
 
 /* Flushes and similar ones have no sectors, and complete at another sector. */
-static bool is_bare(const struct builder_request *p, const struct kernel_record *r)
+static bool is_bare(const struct state_builder_request *p, const struct kernel_record *r)
 {
     return p->busy && !p->sectors && p->type == type_of(r->u.block.rwbs);
 }
@@ -115,10 +116,10 @@ static void leave_within(struct state_builder *b, struct builder_queue *q, const
 }
 
 /* Finds the request that the driver refers to, or NULL. */
-static struct builder_request *find_request(const struct builder_queue *q, const struct kernel_record *r)
+static struct state_builder_request *find_request(const struct builder_queue *q, const struct kernel_record *r)
 {
     for (size_t i = 0; i < q->n; i++) {
-        struct builder_request *p = &q->v[i];
+        struct state_builder_request *p = &q->v[i];
         if ((!r->u.block.nr_sector && is_bare(p, r)) || (p->busy && p->sectors && p->sector == r->u.block.sector))
             return p;
     }
@@ -128,7 +129,7 @@ static struct builder_request *find_request(const struct builder_queue *q, const
 /* Completes a request; it may complete part by part, from its begin on. */
 static void complete(struct state_builder *b, const struct builder_queue *q, const struct kernel_record *r)
 {
-    struct builder_request *p = find_request(q, r);
+    struct state_builder_request *p = find_request(q, r);
     if (!p)
         return;
     if (r->u.block.nr_sector >= p->sectors || r->u.block.error) {
@@ -139,7 +140,7 @@ static void complete(struct state_builder *b, const struct builder_queue *q, con
     }
 }
 
-void builder_request(struct state_builder *b, const struct kernel_record *r)
+void state_builder_request(struct state_builder *b, const struct kernel_record *r)
 {
     struct builder_requests *d = requests_of(b, r->u.block.dev);
     if (!d)
@@ -150,7 +151,7 @@ void builder_request(struct state_builder *b, const struct kernel_record *r)
         leave_within(b, &d->queues[WAITING], r);
         enter(b, d, DRIVER, r);
     } else if (r->kind == KERNEL_BLOCK_REQUEUE) {
-        struct builder_request *p = find_request(&d->queues[DRIVER], r);
+        struct state_builder_request *p = find_request(&d->queues[DRIVER], r);
         if (p)
             drop(b, p, DRIVER, r->ts);
     } else {
@@ -159,18 +160,18 @@ void builder_request(struct state_builder *b, const struct kernel_record *r)
 }
 
 /* Drops all requests, since it is unknown which still exist. */
-void builder_requests_lose(struct state_builder *b, int64_t ts)
+void state_builder_requests_lose(struct state_builder *b, int64_t ts)
 {
     for (size_t i = 0; i < b->requests.n; i++)
         for (int k = 0; k < 2; k++)
             for (size_t n = 0; n < b->requests.v[i].queues[k].n; n++) {
-                struct builder_request *p = &b->requests.v[i].queues[k].v[n];
+                struct state_builder_request *p = &b->requests.v[i].queues[k].v[n];
                 if (p->busy)
                     drop(b, p, k, ts);
             }
 }
 
-void builder_each_request(
+void state_builder_each_request(
     struct state_builder *b, void (*f)(void *arg, int32_t number, uint32_t dev, struct series *), void *arg)
 {
     for (size_t i = 0; i < b->requests.n; i++)
@@ -182,12 +183,12 @@ void builder_each_request(
 
 static void fini_one(void *arg, int32_t number, uint32_t dev, struct series *s)
 {
-    series_fini(s);
+    state_series_fini(s);
 }
 
-void builder_requests_fini(struct state_builder *b)
+void state_builder_requests_fini(struct state_builder *b)
 {
-    builder_each_request(b, fini_one, NULL);
+    state_builder_each_request(b, fini_one, NULL);
     for (size_t i = 0; i < b->requests.n; i++)
         for (int k = 0; k < 2; k++)
             vec_free(&b->requests.v[i].queues[k]);

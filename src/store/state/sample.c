@@ -100,7 +100,8 @@ static inline void set_entry(const struct state_chunk *s, const struct state_dis
     }
 }
 
-void sample_entry(const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+void state_sample_entry(
+    const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     struct row_bracket b = row_bracket(s, r, t);
     const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, b.at), &b, t);
@@ -110,7 +111,7 @@ void sample_entry(const struct state_chunk *s, const struct state_disk_row *r, i
     set_number(s, r, e.number, out);
 }
 
-void sample_compose(const struct state_interval *doing, struct state_interval *out)
+void state_sample_compose(const struct state_interval *doing, struct state_interval *out)
 {
     out->begin = doing->begin > out->begin ? doing->begin : out->begin;
     out->end = doing->end < out->end ? doing->end : out->end;
@@ -192,7 +193,7 @@ static void compose_prepared(const struct state_chunk *s, const struct probe *p,
         set_entry(s, p->row, p->cell, p->bracket.at, t, &doing);
     else
         others->thread_at(others, out->thread, t, &doing);
-    sample_compose(&doing, out);
+    state_sample_compose(&doing, out);
 }
 
 /* Returns whether the times are further apart than the row's entries, on average. */
@@ -204,8 +205,8 @@ static bool spread(const struct state_disk_row *r, const int64_t *times, size_t 
 
 /* Looks far ahead if most times need an entry of their own; not at all if entries are longer than the distance of the
  * times. */
-size_t sample_entries(const struct state_chunk *s, const struct state_disk_row *r, const struct sample_others *others,
-    const int64_t *times, size_t n, struct state_interval *out, size_t found)
+size_t state_sample_entries(const struct state_chunk *s, const struct state_disk_row *r,
+    const struct sample_others *others, const int64_t *times, size_t n, struct state_interval *out, size_t found)
 {
     struct probe probes[AHEAD], threads[AHEAD];
     size_t ahead = spread(r, times, n) ? AHEAD : 1;

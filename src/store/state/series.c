@@ -27,7 +27,7 @@ static void series_bytes_fini(struct series_bytes *b)
 
 /* ---- rows ---- */
 
-void series_pool_init(struct series_pool *p, struct store_place place, uint64_t key)
+void state_series_pool_init(struct series_pool *p, struct store_place place, uint64_t key)
 {
     struct store_writer *to = store_create_at(place, "states", STATE_VERSION, key, STATE_SECTIONS);
     store_begin(to, "cells", sizeof(struct state_disk_cell));
@@ -44,7 +44,7 @@ static struct state_disk_cell *cells_room(struct series_cells *c)
     return c->buffer + c->buffered;
 }
 
-int series_pool_finish(struct series_pool *p, struct err *e)
+int state_series_pool_finish(struct series_pool *p, struct err *e)
 {
     struct series_cells *c = &p->cells;
     const void *items;
@@ -55,7 +55,7 @@ int series_pool_finish(struct series_pool *p, struct err *e)
     return rc;
 }
 
-void series_pool_fini(struct series_pool *p)
+void state_series_pool_fini(struct series_pool *p)
 {
     vec_free(&p->blocks);
     vec_free(&p->sums);
@@ -67,7 +67,7 @@ void series_pool_fini(struct series_pool *p)
         vec_free(&p->flags[i]);
 }
 
-void series_fini(struct series *s)
+void state_series_fini(struct series *s)
 {
     free(s->v);
     s->v = NULL;
@@ -88,7 +88,7 @@ static void sum_up(const struct series_pool *p, struct series *s, size_t n)
             s->before[0] = (int64_t)((uint64_t)s->before[0] + ns_between(s->v[i].time, s->v[i + 1].time));
 }
 
-void series_sums_before(const struct series_pool *p, const struct series *s, size_t n, int64_t sums[STATE_WAYS])
+void state_series_sums_before(const struct series_pool *p, const struct series *s, size_t n, int64_t sums[STATE_WAYS])
 {
     struct series at = *s;
     if (s->sum != SERIES_NO_SUM)
@@ -103,14 +103,14 @@ static bool fits(struct state_disk_cell *cell, size_t n, uint64_t ns, uint64_t b
     return pack_bytes(n, cell->time_width) + pack_bytes(n, cell->number_width) <= sizeof cell->packed;
 }
 
-/* pack_put writes beyond its numbers, but within the cell, and before the head is written. */
+/* state_pack_put writes beyond its numbers, but within the cell, and before the head is written. */
 static void fill(
     struct state_disk_cell *cell, size_t n, const int64_t *ends, const int64_t *numbers, size_t stride, int64_t base)
 {
     uint8_t time_width = cell->time_width, number_width = cell->number_width, *to = (uint8_t *)cell;
     memset(cell, 0, sizeof *cell);
-    pack_put(to, ends, stride, n, base, time_width);
-    pack_put(to + pack_bytes(n, time_width), numbers, stride, n, 0, number_width);
+    state_pack_put(to, ends, stride, n, base, time_width);
+    state_pack_put(to + pack_bytes(n, time_width), numbers, stride, n, 0, number_width);
     cell->n = (uint8_t)n;
     cell->time_width = time_width;
     cell->number_width = number_width;
@@ -175,7 +175,8 @@ static inline uint8_t bits_of(uint64_t v)
 }
 
 /* Widths of pairs are never 0: pairs last, and an idle one does not follow another. */
-static inline bool pairs_fit(struct cell_pairs *p, size_t n, uint64_t ns, uint64_t number_bits, uint64_t duration_bits)
+static inline bool pairs_fit(
+    struct state_cell_pairs *p, size_t n, uint64_t ns, uint64_t number_bits, uint64_t duration_bits)
 {
     p->n = (uint8_t)n;
     p->time_width = bits_of(ns);
@@ -191,7 +192,7 @@ static size_t fill_pairs(struct state_disk_cell *cell, const struct series_entry
 {
     int64_t ends[STATE_CELL], numbers[STATE_CELL], durations[STATE_CELL];
     uint64_t bits = 0, duration_bits = 0; /* bits that occur in the numbers, in the durations up to this one */
-    struct cell_pairs p = {0}, next = {0};
+    struct state_cell_pairs p = {0}, next = {0};
     for (size_t i = 0; i < STATE_CELL && 2 * i + 1 < n && is_pair(v + 2 * i); i++, p = next) {
         const struct series_entry *use = v + 2 * i, *rest = use + 1;
         numbers[i] = (int64_t)((uint64_t)use->number << 1 | (uint64_t)rest->number);
@@ -209,11 +210,11 @@ static size_t fill_pairs(struct state_disk_cell *cell, const struct series_entry
         numbers[i] = (int64_t)((uint64_t)numbers[i] >> 1);
     uint8_t *to = (uint8_t *)cell;
     memset(cell, 0, sizeof *cell);
-    pack_put(to, ends, 1, p.n, v->time, p.time_width);
+    state_pack_put(to, ends, 1, p.n, v->time, p.time_width);
     to += pack_bytes(p.n, p.time_width);
-    pack_put(to, numbers, 1, p.n, 0, p.number_width);
-    pack_put(to + pack_bytes(p.n, p.number_width), durations, 1, p.n, 0, p.duration_width);
-    cell_pairs_head(cell, &p);
+    state_pack_put(to, numbers, 1, p.n, 0, p.number_width);
+    state_pack_put(to + pack_bytes(p.n, p.number_width), durations, 1, p.n, 0, p.duration_width);
+    state_cell_pairs_head(cell, &p);
     cell->base = v->time;
     return 2 * (size_t)p.n;
 }
@@ -283,25 +284,25 @@ static void widen(struct series *s)
     s->v = mem_resize(s->v, s->cap * sizeof *s->v);
 }
 
-void series_grow(struct series_pool *p, struct series *s)
+void state_series_grow(struct series_pool *p, struct series *s)
 {
     if (s->cap < SERIES_BUFFER || !close_block(p, s, false))
         widen(s);
 }
 
-void series_reserve(struct series *s, size_t n)
+void state_series_reserve(struct series *s, size_t n)
 {
     while (s->cap < n)
         widen(s);
 }
 
-void series_take_last(struct series *s)
+void state_series_take_last(struct series *s)
 {
     if (s->n)
         s->last = s->v[s->n - 1];
 }
 
-void series_amend(struct series *s, int64_t number)
+void state_series_amend(struct series *s, int64_t number)
 {
     fix(s);
     if (s->n == s->fixed)
@@ -310,26 +311,26 @@ void series_amend(struct series *s, int64_t number)
         s->n--;
     else
         s->v[s->n - 1].number = number;
-    series_take_last(s);
+    state_series_take_last(s);
 }
 
-void series_cut(struct series *s, int64_t time)
+void state_series_cut(struct series *s, int64_t time)
 {
     fix(s);
     while (s->n > s->fixed && s->v[s->n - 1].time >= time)
         s->n--;
-    series_take_last(s);
+    state_series_take_last(s);
 }
 
-void series_rename(struct series *s, int64_t time, int64_t from, int64_t to)
+void state_series_rename(struct series *s, int64_t time, int64_t from, int64_t to)
 {
     for (size_t i = s->n; i-- > 0 && i + SERIES_RENAMED >= s->n && s->v[i].time >= time;)
         if (s->v[i].number == from)
             s->v[i].number = to;
-    series_take_last(s);
+    state_series_take_last(s);
 }
 
-void series_mend(struct series *s)
+void state_series_mend(struct series *s)
 {
     fix(s);
     if (s->n < s->fixed + 2 || s->n < 3)
@@ -338,17 +339,17 @@ void series_mend(struct series *s)
     s->n--;
     if (s->v[s->n - 2].number == s->v[s->n - 1].number)
         s->n--;
-    series_take_last(s);
+    state_series_take_last(s);
 }
 
-void series_leave(struct series *s, size_t n, int64_t begin)
+void state_series_leave(struct series *s, size_t n, int64_t begin)
 {
     s->last.time = begin;
     s->n = (uint16_t)n;
     s->goes_on = true;
 }
 
-void series_finish(struct series_pool *p, struct series *s)
+void state_series_finish(struct series_pool *p, struct series *s)
 {
     while (s->n)
         close_block(p, s, true);
@@ -356,7 +357,8 @@ void series_finish(struct series_pool *p, struct series *s)
 
 /* ---- tables of columns ---- */
 
-void series_table_add(struct series_bytes *bytes, struct series_table *t, const series_values *v, int columns, size_t n)
+void state_series_table_add(
+    struct series_bytes *bytes, struct series_table *t, const series_values *v, int columns, size_t n)
 {
     enum { TIMES = 1 << COLUMN_LINE, LENGTHS = 1 << COLUMN_SPLIT, FEW = 1 << COLUMN_SPLIT | 1 << COLUMN_TABLE };
     static const uint8_t ways[STATE_LATENCY_COLUMNS] = {TIMES, LENGTHS, FEW, FEW, FEW, FEW};
@@ -365,7 +367,7 @@ void series_table_add(struct series_bytes *bytes, struct series_table *t, const 
     size_t offset = 0;
     h.position = bytes->n;
     for (int c = 0; c < columns; c++) {
-        size_t taken = column_put(to + offset, v[c], n, c ? 0 : h.first, ways[c], &h.columns[c]);
+        size_t taken = state_column_put(to + offset, v[c], n, c ? 0 : h.first, ways[c], &h.columns[c]);
         h.columns[c].offset = offset & ((1 << COLUMN_OFFSET_BITS) - 1);
         offset += taken;
     }

@@ -55,7 +55,8 @@ struct series {
     uint8_t sum : 4;            /* enum series_sum */
     bool pairs : 1;             /* entries usually alternate between some number, and 0 or 1 */
     bool past : 1;              /* entries exist before v[0] */
-    bool goes_on : 1;           /* series_leave: continues in the next chunk; last.time: begin of its entries there */
+    /* state_series_leave: continues in the next chunk; last.time: begin of its entries there */
+    bool goes_on : 1;
 };
 _Static_assert(sizeof(struct series) == 64, "a line of the processor's caches");
 /* Number of sums. */
@@ -84,19 +85,19 @@ struct series_pool {
     VEC(uint8_t) flags[SERIES_FLAGS];
 };
 /* Begins the store at `path` with the section of the cells. */
-void series_pool_init(struct series_pool *, struct store_place, uint64_t key);
-void series_pool_fini(struct series_pool *);
+void state_series_pool_init(struct series_pool *, struct store_place, uint64_t key);
+void state_series_pool_fini(struct series_pool *);
 /* Ends the section when all series are finished: cells can be read, and the writer used. Fails if the file could not be
  * written. */
-int series_pool_finish(struct series_pool *, struct err *e);
+int state_series_pool_finish(struct series_pool *, struct err *e);
 static inline const struct state_disk_cell *series_cell(const struct series_pool *p, uint32_t cell)
 {
     return &p->cells.v[cell];
 }
-void series_fini(struct series *);
+void state_series_fini(struct series *);
 
-void series_grow(struct series_pool *, struct series *);
-void series_amend(struct series *, int64_t number);
+void state_series_grow(struct series_pool *, struct series *);
+void state_series_amend(struct series *, int64_t number);
 /* Appends; there must be room. Writes number by number, not the struct: a whole that was just written in halves can be
  * read only after both have arrived in memory. */
 static inline void series_append(struct series *s, int64_t time, int64_t number)
@@ -113,14 +114,14 @@ static inline void series_push(struct series_pool *p, struct series *s, int64_t 
         if (s->last.number == number)
             return;
         if (time <= s->last.time) {
-            series_amend(s, number);
+            state_series_amend(s, number);
             return;
         }
     } else if (number == s->lead) {
         return;
     }
     if (s->n == s->cap)
-        series_grow(p, s);
+        state_series_grow(p, s);
     series_append(s, time, number);
 }
 /* Pushes as series_push, but keeps a first entry that repeats the number in force before it. */
@@ -135,7 +136,7 @@ static inline void series_tell(struct series_pool *p, struct series *s, int64_t 
         return;
     }
     if (s->n == s->cap)
-        series_grow(p, s);
+        state_series_grow(p, s);
     series_append(s, time, number);
 }
 /* Prefetch a series before a push. The position of the entry is known only when the series itself is in the cache, so
@@ -149,28 +150,28 @@ static inline void series_fetch_tail(const struct series *s)
 }
 static inline int64_t series_last(const struct series *s) { return s->n ? s->last.time : INT64_MIN; }
 /* Removes the entries from `time` on, of the last SERIES_CHANGE. */
-void series_cut(struct series *, int64_t time);
+void state_series_cut(struct series *, int64_t time);
 /* Changes the number of entries from `time` on that have `from` to `to`, of the last SERIES_RENAMED. */
-void series_rename(struct series *, int64_t time, int64_t from, int64_t to);
+void state_series_rename(struct series *, int64_t time, int64_t from, int64_t to);
 /* Removes the entry before the last, which turned out to be wrong. */
-void series_mend(struct series *);
+void state_series_mend(struct series *);
 /* Updates `last` after entries at the end have changed. */
-void series_take_last(struct series *);
+void state_series_take_last(struct series *);
 /* Sums over the entries before entry n of v; n < s->n, or for BYTES n <= s->n. */
-void series_sums_before(const struct series_pool *, const struct series *, size_t n, int64_t sums[STATE_WAYS]);
+void state_series_sums_before(const struct series_pool *, const struct series *, size_t n, int64_t sums[STATE_WAYS]);
 /* Makes room for n entries, n <= SERIES_OPEN, in a new series. */
-void series_reserve(struct series *, size_t n);
+void state_series_reserve(struct series *, size_t n);
 /* Leaves the entries from v[n] on to the next chunk, where the row begins at `begin`. */
-void series_leave(struct series *, size_t n, int64_t begin);
+void state_series_leave(struct series *, size_t n, int64_t begin);
 /* Packs the open entries and completes the series. */
-void series_finish(struct series_pool *, struct series *);
+void state_series_finish(struct series_pool *, struct series *);
 
 /* ---- tables of columns ---- */
 
 struct series_table { VEC(struct state_disk_head) heads; uint64_t n; };
 typedef int64_t series_values[STATE_BLOCK]; /* values of a column in a block */
 /* Appends a block: the first n <= 128 values of each column. Only the last block may be short. */
-void series_table_add(struct series_bytes *, struct series_table *, const series_values *, int columns, size_t n);
+void state_series_table_add(struct series_bytes *, struct series_table *, const series_values *, int columns, size_t n);
 
 static inline size_t series_table_rows(const struct series_table *t, size_t block)
 {
@@ -190,7 +191,7 @@ static inline size_t series_table_take(const struct series_bytes *b, const struc
     int column, int64_t *out)
 {
     struct column c = series_table_column(b, t, block, column);
-    column_take(&c, out);
+    state_column_take(&c, out);
     return c.n;
 }
 
@@ -242,25 +243,25 @@ struct latency_series {
     struct tiles tiles;         /* tiles of the table */
     latency_far *far;           /* shared by all kinds */
 };
-void latency_series_init(struct latency_series *, struct series_bytes *, latency_far *far);
-void latency_series_fini(struct latency_series *);
+void state_latency_series_init(struct latency_series *, struct series_bytes *, latency_far *far);
+void state_latency_series_fini(struct latency_series *);
 /* Returns a handle, never 0; valid for one close or drop. */
-uint64_t latency_open(struct latency_series *, int64_t begin, int32_t thread, uint32_t code);
-void latency_close(struct latency_series *, uint64_t handle, int64_t end, int64_t ret, int32_t cpu);
+uint64_t state_latency_open(struct latency_series *, int64_t begin, int32_t thread, uint32_t code);
+void state_latency_close(struct latency_series *, uint64_t handle, int64_t end, int64_t ret, int32_t cpu);
 /* Latency of an open handle; valid until the next is opened. */
-const struct latency *latency_of(const struct latency_series *, uint64_t handle);
-uint64_t latency_rank(const struct latency_series *, uint64_t handle); /* rank of an open handle */
+const struct latency *state_latency_of(const struct latency_series *, uint64_t handle);
+uint64_t state_latency_rank(const struct latency_series *, uint64_t handle); /* rank of an open handle */
 /* Opens a latency that began in an earlier chunk. */
-uint64_t latency_reopen(struct latency_series *, const struct latency *, uint64_t rank);
+uint64_t state_latency_reopen(struct latency_series *, const struct latency *, uint64_t rank);
 /* Number of those opened in time that began at last_begin. */
-uint64_t latency_ranks(const struct latency_series *);
+uint64_t state_latency_ranks(const struct latency_series *);
 /* Continues a series that was cut, with its last_begin and ranks. */
-void latency_go_on(struct latency_series *, int64_t last_begin, uint64_t ranks);
-void latency_drop(struct latency_series *, uint64_t handle);
+void state_latency_go_on(struct latency_series *, int64_t last_begin, uint64_t ranks);
+void state_latency_drop(struct latency_series *, uint64_t handle);
 /* Prefetches a latency some time before its close or drop. Handle 0: does nothing. */
-void latency_fetch(const struct latency_series *, uint64_t handle);
+void state_latency_fetch(const struct latency_series *, uint64_t handle);
 /* Ends the series, or cuts it. The table then holds the latencies closed within the window, and `aside` the other
  * closed ones, in order. At a cut `aside` also has those opened in the chunk, in time, and still open. */
-void latency_series_finish(struct latency_series *, bool cut);
+void state_latency_series_finish(struct latency_series *, bool cut);
 
 #endif

@@ -14,9 +14,9 @@ void state_close(struct state_store *s)
 {
     if (!s)
         return;
-    list_tables_fini(s);
+    state_list_tables_fini(s);
     state_lines_fini(s);
-    list_fini(s);
+    state_list_fini(s);
     for (size_t i = 0; i < s->n; i++) {
         state_chunk_close(s->parts[i].chunk);
         free(s->parts[i].users);
@@ -61,12 +61,12 @@ int state_open_list(const struct chunk *v, size_t n, struct state_store **out, s
         s->n++;
     }
     size_t part = 0;
-    const char *what = rc ? NULL : list_join(s, v, &part);
+    const char *what = rc ? NULL : state_list_join(s, v, &part);
     if (what)
         rc = damaged(v[part].path, what, e);
     if (!rc) {
         state_lines_init(s);
-        list_tables_init(s);
+        state_list_tables_init(s);
     }
     if (rc) {
         state_close(s);

@@ -123,7 +123,7 @@ static void prepare(const struct state_chunk *s, const struct state_disk_row *r,
 }
 
 /* Looks less far ahead if the last few times needed few entries. */
-void sum_values(const struct state_chunk *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times,
+void state_sum_values(const struct state_chunk *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times,
     size_t n, int64_t *values)
 {
     struct running_sum g = {.of = of, .cell = UINT32_MAX};
@@ -142,7 +142,7 @@ void sum_values(const struct state_chunk *s, const struct state_disk_row *r, enu
     }
 }
 
-int64_t row_value(const struct state_chunk *s, const struct state_disk_row *r, int64_t t)
+int64_t state_row_value(const struct state_chunk *s, const struct state_disk_row *r, int64_t t)
 {
     if (!r->n_cells || t < r->first)
         return 0;

@@ -18,9 +18,9 @@ static inline const int64_t *sum_of_block(const struct state_chunk *s, const str
 /* Sums at n (ascending) times, all from the row's first entry on, for TIME before its end. TIME: sets the sums. READ,
  * WRITTEN: adds to each value the increase since the time before, so files that were not used between two times cost
  * nothing there. At most O(n), whatever the length of the row. */
-void sum_values(const struct state_chunk *, const struct state_disk_row *, enum sum_of, const int64_t *times, size_t n,
-    int64_t *values);
+void state_sum_values(const struct state_chunk *, const struct state_disk_row *, enum sum_of, const int64_t *times,
+    size_t n, int64_t *values);
 /* Number in force at t; 0 before the row's first entry. */
-int64_t row_value(const struct state_chunk *, const struct state_disk_row *, int64_t t);
+int64_t state_row_value(const struct state_chunk *, const struct state_disk_row *, int64_t t);
 
 #endif

@@ -98,7 +98,7 @@ static int64_t step_behind(const struct file_cursor *x)
     return first_end(x, (first_beyond(x, next + 1, blocks, sum_before(x, next)) - 1) * STATE_CELLS, 0);
 }
 
-struct io_step thread_io_step(const struct state_chunk *s, const struct state_disk_row *r, int way, int64_t t)
+struct io_step state_thread_io_step(const struct state_chunk *s, const struct state_disk_row *r, int way, int64_t t)
 {
     struct file_cursor at = {.s = s, .row = r, .way = way};
     find(&at, t);
@@ -109,7 +109,7 @@ struct io_step thread_io_step(const struct state_chunk *s, const struct state_di
     return x;
 }
 
-int64_t thread_io_last(const struct state_chunk *s, const struct state_disk_row *r, int way)
+int64_t state_thread_io_last(const struct state_chunk *s, const struct state_disk_row *r, int way)
 {
     struct file_cursor x = {.s = s, .row = r, .way = way};
     find(&x, INT64_MAX);
@@ -134,7 +134,7 @@ static void fill_index(struct io_query *q)
     }
 }
 
-void io_query_fini(struct io_query *q)
+void state_io_query_fini(struct io_query *q)
 {
     free(q->first);
 }
@@ -148,7 +148,7 @@ static inline size_t index_of(struct io_query *q, int64_t t)
     return i + row_gallop(q->times + i, q->n - i, t);
 }
 
-size_t io_query_from(struct io_query *q, int64_t t)
+size_t state_io_query_from(struct io_query *q, int64_t t)
 {
     return t <= q->times[q->n - 1] ? index_of(q, t) : q->n;
 }
@@ -192,7 +192,7 @@ static struct row_bracket cells_at(const struct file_cursor *x, int64_t t)
     return t > x->row->first ? row_bracket(x->s, x->row, t) : (struct row_bracket){0, 0, 0};
 }
 
-bool thread_io_show(const struct state_chunk *s, const struct state_disk_row *file, int way, struct io_query *q,
+bool state_thread_io_show(const struct state_chunk *s, const struct state_disk_row *file, int way, struct io_query *q,
     size_t from, size_t to, uint64_t *bytes)
 {
     struct file_cursor x = {.s = s, .row = file, .way = way};

@@ -6,7 +6,7 @@
 _Static_assert((int)STATE_NO_PRIORITY == (int)KERNEL_NO_PRIORITY, "stored as the tracker has it");
 
 /* Rows of idle threads are marked by the tracker's entry. */
-void builder_add_threads(struct state_builder *b, size_t n)
+void state_builder_add_threads(struct state_builder *b, size_t n)
 {
     const struct kernel_thread *known;
     size_t n_known = kernel_tracker_threads(b->tracker, &known);
@@ -31,7 +31,7 @@ void builder_add_threads(struct state_builder *b, size_t n)
 static inline void show(struct state_builder *b, struct builder_thread *t, int64_t ts, uint32_t code)
 {
     if (__builtin_expect(b->n_losses, 0))
-        builder_gap_settle(b, t, ts, code);
+        state_builder_gap_settle(b, t, ts, code);
     series_push(&b->pool, &t->series, ts, code);
 }
 
@@ -43,9 +43,9 @@ static uint32_t mode(const struct builder_thread *t)
 static void drop_call(struct state_builder *b, struct builder_thread *t)
 {
     if (t->call_latency)
-        latency_drop(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency);
+        state_latency_drop(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency);
     if (t->lock_latency)
-        latency_drop(&b->latencies[STATE_LATENCY_LOCK], t->lock_latency);
+        state_latency_drop(&b->latencies[STATE_LATENCY_LOCK], t->lock_latency);
     t->call_latency = t->lock_latency = 0;
     t->call = 0;
 }
@@ -53,14 +53,14 @@ static void drop_call(struct state_builder *b, struct builder_thread *t)
 /* Ends any call at ts, without a known end. */
 static void forget_call(struct state_builder *b, struct builder_thread *t, int64_t ts)
 {
-    builder_futex_cut(b, &t->futex, ts);
+    state_builder_futex_cut(b, &t->futex, ts);
     drop_call(b, t);
 }
 
 /* Marks from ts on that the thread may have left its call. */
 static void doubt_call(struct state_builder *b, struct builder_thread *t, int64_t ts)
 {
-    builder_futex_doubt(b, &t->futex, ts);
+    state_builder_futex_doubt(b, &t->futex, ts);
     drop_call(b, t);
 }
 
@@ -74,7 +74,7 @@ static void forget_mode(struct builder_thread *t)
 static void forget_wake(struct state_builder *b, struct builder_thread *t)
 {
     if (t->wake_latency)
-        latency_drop(&b->latencies[STATE_LATENCY_SCHED], t->wake_latency);
+        state_latency_drop(&b->latencies[STATE_LATENCY_SCHED], t->wake_latency);
     t->wake_latency = 0;
 }
 
@@ -96,22 +96,22 @@ static void rest(struct state_builder *b, struct builder_thread *t, uint8_t stat
 
 static void doubt_latency(struct latency_series *l, uint64_t *handle, int64_t end)
 {
-    if (!*handle || latency_of(l, *handle)->begin >= end)
+    if (!*handle || state_latency_of(l, *handle)->begin >= end)
         return;
-    latency_drop(l, *handle);
+    state_latency_drop(l, *handle);
     *handle = 0;
 }
 
-void builder_thread_doubt(struct state_builder *b, struct builder_thread *t, int64_t begin, int64_t end)
+void state_builder_thread_doubt(struct state_builder *b, struct builder_thread *t, int64_t begin, int64_t end)
 {
     if (t->futex.since < end)
-        builder_futex_doubt(b, &t->futex, begin);
+        state_builder_futex_doubt(b, &t->futex, begin);
     doubt_latency(&b->latencies[STATE_LATENCY_SYSCALL], &t->call_latency, end);
     doubt_latency(&b->latencies[STATE_LATENCY_LOCK], &t->lock_latency, end);
     doubt_latency(&b->latencies[STATE_LATENCY_SCHED], &t->wake_latency, end);
 }
 
-void builder_thread_lose(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts)
+void state_builder_thread_lose(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->state != THREAD_RUNNING || t->cpu != cpu)
@@ -137,7 +137,7 @@ static void run(struct state_builder *b, struct builder_thread *t, int32_t cpu, 
  * unseen at some time since the CPU's last record. */
 static void move(struct state_builder *b, struct builder_thread *t, int32_t cpu, int64_t ts)
 {
-    const struct builder_cpu *from = &b->cpus.v[t->cpu];
+    const struct state_builder_cpu *from = &b->cpus.v[t->cpu];
     t->moved_from = t->cpu;
     t->moved_ts = ts;
     int64_t last = series_last(&t->series),
@@ -155,10 +155,10 @@ static void mend_move(struct builder_thread *t, int64_t ts)
         return;
     t->moved_from = -1;
     if (t->series.n > 1 && t->series.v[t->series.n - 2].number == STATE_UNKNOWN)
-        series_mend(&t->series);
+        state_series_mend(&t->series);
 }
 
-void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, int32_t priority)
+void state_builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, int32_t priority)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (!t)
@@ -170,12 +170,12 @@ void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, in
     if (__builtin_expect(b->n_losses, 0)) {
         if (doubtful(b, t))
             forget_mode(t);
-        builder_gap_settle(b, t, ts, mode(t)); /* may leave out the time until now */
+        state_builder_gap_settle(b, t, ts, mode(t)); /* may leave out the time until now */
     }
-    latency_fetch(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency); /* the call that it returns from */
-    files_arrive(b, row);
+    state_latency_fetch(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency); /* the call that it returns from */
+    state_files_arrive(b, row);
     if (t->wake_latency)
-        latency_close(&b->latencies[STATE_LATENCY_SCHED], t->wake_latency, ts, priority, cpu);
+        state_latency_close(&b->latencies[STATE_LATENCY_SCHED], t->wake_latency, ts, priority, cpu);
     t->wake_latency = 0;
     run(b, t, cpu, ts);
 }
@@ -191,7 +191,7 @@ static void came_unseen(struct state_builder *b, struct builder_thread *t, int64
     rest(b, t, THREAD_UNKNOWN);
 }
 
-void builder_thread_leave(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint8_t leave)
+void state_builder_thread_leave(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint8_t leave)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (t && t->state == THREAD_RUNNING && t->moved_from == cpu)
@@ -211,12 +211,13 @@ void builder_thread_leave(struct state_builder *b, int32_t row, int32_t cpu, int
     rest(b, t, ready ? THREAD_READY : THREAD_BLOCKED);
 }
 
-void builder_thread_was_there(struct state_builder *b, int32_t row, int32_t cpu, int64_t since, uint32_t first_call)
+void state_builder_thread_was_there(
+    struct state_builder *b, int32_t row, int32_t cpu, int64_t since, uint32_t first_call)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->state == THREAD_RUNNING || t->state == THREAD_GONE)
         return;
-    series_cut(&t->series, since);
+    state_series_cut(&t->series, since);
     forget_wake(b, t);
     doubt_call(b, t, since);
     forget_mode(t);
@@ -225,7 +226,7 @@ void builder_thread_was_there(struct state_builder *b, int32_t row, int32_t cpu,
     run(b, t, cpu, since);
 }
 
-void builder_thread_interrupt(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, bool interrupted)
+void state_builder_thread_interrupt(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, bool interrupted)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (t && t->state == THREAD_RUNNING && t->cpu == cpu)
@@ -241,42 +242,43 @@ static void call_futex(
     uint8_t value = operation < STATE_FUTEX_OPERATIONS ? state_futex_operations[operation].value : STATE_NONE;
     if (value == STATE_NONE)
         return;
-    uint32_t code = builder_lock_code(b, row, futex);
-    builder_futex_call(b, &t->futex, row, ts, code, operation);
+    uint32_t code = state_builder_lock_code(b, row, futex);
+    state_builder_futex_call(b, &t->futex, row, ts, code, operation);
     if (value == STATE_FUTEX_WAIT)
-        t->lock_latency = latency_open(&b->latencies[STATE_LATENCY_LOCK], ts, row, code);
+        t->lock_latency = state_latency_open(&b->latencies[STATE_LATENCY_LOCK], ts, row, code);
 }
 
-void builder_thread_call(
+void state_builder_thread_call(
     struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint64_t futex, uint8_t operation)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->state != THREAD_RUNNING || t->cpu != cpu)
         return;
     if (!t->mode_known && t->call) /* user mode all the while, then */
-        series_rename(&t->series, t->mode_since, t->call, STATE_USERMODE);
+        state_series_rename(&t->series, t->mode_since, t->call, STATE_USERMODE);
     forget_call(b, t, ts); /* return may be missing, as for rt_sigreturn */
     t->call = code;
     t->mode_known = true;
-    t->call_latency = latency_open(&b->latencies[STATE_LATENCY_SYSCALL], ts, row, code);
+    t->call_latency = state_latency_open(&b->latencies[STATE_LATENCY_SYSCALL], ts, row, code);
     if (futex)
         call_futex(b, t, row, ts, futex, operation);
     show(b, t, ts, code);
 }
 
-void builder_thread_return(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code, int64_t ret)
+void state_builder_thread_return(
+    struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code, int64_t ret)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->state != THREAD_RUNNING || t->cpu != cpu)
         return;
     if (!t->mode_known && t->call != code) /* in that call all the while, then */
-        series_rename(&t->series, t->mode_since, mode(t), code);
+        state_series_rename(&t->series, t->mode_since, mode(t), code);
     t->mode_known = true;
     if (t->call_latency && t->call == code) {
-        builder_futex_return(b, &t->futex, ts, ret);
-        latency_close(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency, ts, ret, cpu);
+        state_builder_futex_return(b, &t->futex, ts, ret);
+        state_latency_close(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency, ts, ret, cpu);
         if (t->lock_latency)
-            latency_close(&b->latencies[STATE_LATENCY_LOCK], t->lock_latency, ts, ret, cpu);
+            state_latency_close(&b->latencies[STATE_LATENCY_LOCK], t->lock_latency, ts, ret, cpu);
         t->call_latency = t->lock_latency = 0;
     }
     forget_call(b, t, ts);
@@ -287,11 +289,11 @@ void builder_thread_return(struct state_builder *b, int32_t row, int32_t cpu, in
 
 static void measure_wake(struct state_builder *b, struct builder_thread *t, int32_t row, int64_t ts)
 {
-    t->wake_latency = latency_open(&b->latencies[STATE_LATENCY_SCHED], ts, row, 0);
+    t->wake_latency = state_latency_open(&b->latencies[STATE_LATENCY_SCHED], ts, row, 0);
     rest(b, t, THREAD_READY);
 }
 
-void builder_thread_wake(struct state_builder *b, const struct kernel_record *r)
+void state_builder_thread_wake(struct state_builder *b, const struct kernel_record *r)
 {
     int32_t row = r->u.wake.row;
     int64_t ts = r->ts;
@@ -308,7 +310,7 @@ void builder_thread_wake(struct state_builder *b, const struct kernel_record *r)
     if (t->state == THREAD_READY) {
         if (queued || !b->n_losses || !doubtful(b, t))
             return;
-        series_amend(&t->series, STATE_UNKNOWN); /* ran and waited again unseen */
+        state_series_amend(&t->series, STATE_UNKNOWN); /* ran and waited again unseen */
         forget_wake(b, t);
     }
     /* sched_waking names the last CPU of the thread. */
@@ -320,7 +322,7 @@ void builder_thread_wake(struct state_builder *b, const struct kernel_record *r)
 }
 
 /* A child starts in the call of its parent, whose return it will show. */
-void builder_thread_fork(struct state_builder *b, int32_t parent, int32_t child, int64_t ts)
+void state_builder_thread_fork(struct state_builder *b, int32_t parent, int32_t child, int64_t ts)
 {
     struct builder_thread *t = builder_thread(b, child);
     if (!t || t->state != THREAD_UNSEEN)
@@ -333,26 +335,26 @@ void builder_thread_fork(struct state_builder *b, int32_t parent, int32_t child,
 }
 
 /* Ends any wait of the thread. */
-void builder_thread_exit(struct state_builder *b, int32_t row, int64_t ts)
+void state_builder_thread_exit(struct state_builder *b, int32_t row, int64_t ts)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (t)
-        builder_futex_cut(b, &t->futex, ts);
+        state_builder_futex_cut(b, &t->futex, ts);
 }
 
-void builder_thread_free(struct state_builder *b, int32_t row, int64_t ts)
+void state_builder_thread_free(struct state_builder *b, int32_t row, int64_t ts)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->state == THREAD_GONE || t->state == THREAD_RUNNING)
         return;
     if (b->n_losses)
-        builder_gap_settle(b, t, ts, STATE_NONE);
+        state_builder_gap_settle(b, t, ts, STATE_NONE);
     forget_call(b, t, ts);
     forget_wake(b, t);
     t->state = THREAD_GONE;
 }
 
-void builder_thread_dumped(struct state_builder *b, int32_t row, int64_t ts, uint8_t status)
+void state_builder_thread_dumped(struct state_builder *b, int32_t row, int64_t ts, uint8_t status)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->idle || (t->state != THREAD_UNSEEN && t->state != THREAD_UNKNOWN))

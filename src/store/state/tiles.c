@@ -122,7 +122,7 @@ static void complete(struct tiles *t, int level)
     l->next.latencies = 0;
 }
 
-void tiles_add(struct tiles *t, const int64_t *durations, const int64_t *codes, size_t n)
+void state_tiles_add(struct tiles *t, const int64_t *durations, const int64_t *codes, size_t n)
 {
     size_t at = t->n % TILE_ITEMS;
     memcpy(t->durations + at, durations, n * sizeof *durations);
@@ -134,7 +134,7 @@ void tiles_add(struct tiles *t, const int64_t *durations, const int64_t *codes, 
     }
 }
 
-void tiles_end(struct tiles *t)
+void state_tiles_end(struct tiles *t)
 {
     if (t->n % TILE_ITEMS)
         measure_next(t, t->n % TILE_ITEMS);
@@ -143,7 +143,7 @@ void tiles_end(struct tiles *t)
             complete(t, level);
 }
 
-void tiles_list(const struct tiles *t, struct tile_list *to)
+void state_tiles_list(const struct tiles *t, struct tile_list *to)
 {
     for (int level = 0; level < tile_levels(t->n); level++) {
         const struct tile_list *l = &t->levels[level].complete;
@@ -154,17 +154,17 @@ void tiles_list(const struct tiles *t, struct tile_list *to)
     }
 }
 
-void tile_list_fini(struct tile_list *l)
+void state_tile_list_fini(struct tile_list *l)
 {
     vec_free(&l->first);
     vec_free(&l->figures);
 }
 
-void tiles_fini(struct tiles *t)
+void state_tiles_fini(struct tiles *t)
 {
     for (int level = 0; level < TILE_LEVELS; level++) {
         struct tile_next *m = &t->levels[level].next;
-        tile_list_fini(&t->levels[level].complete);
+        state_tile_list_fini(&t->levels[level].complete);
         vec_free(&m->figures);
         vec_free(&m->index_of);
     }

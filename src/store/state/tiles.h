@@ -15,7 +15,7 @@ struct tile_list {
     VEC(uint64_t) first;
     VEC(struct state_disk_figures) figures;
 };
-void tile_list_fini(struct tile_list *);
+void state_tile_list_fini(struct tile_list *);
 
 /* Tile in progress: figures by name in order of first use. */
 struct tile_next {
@@ -48,11 +48,11 @@ struct tiles {
     } levels[TILE_LEVELS];
 };
 /* Adds n latencies; they do not reach beyond a tile of level 0. */
-void tiles_add(struct tiles *, const int64_t *durations, const int64_t *codes, size_t n);
+void state_tiles_add(struct tiles *, const int64_t *durations, const int64_t *codes, size_t n);
 /* Completes the last tile of each level, which is not full. */
-void tiles_end(struct tiles *);
+void state_tiles_end(struct tiles *);
 /* Appends them to a list that has those of the kinds before: levels in order, finest first. */
-void tiles_list(const struct tiles *, struct tile_list *);
-void tiles_fini(struct tiles *);
+void state_tiles_list(const struct tiles *, struct tile_list *);
+void state_tiles_fini(struct tiles *);
 
 #endif

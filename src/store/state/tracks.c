@@ -14,7 +14,7 @@ static void set_free(struct builder_tracks *l, uint32_t track, bool free)
 }
 
 /* Returns a free track that was not used after `since`: what becomes known late must not overlap. */
-uint32_t builder_track_take(struct builder_tracks *l, int64_t since)
+uint32_t state_builder_track_take(struct builder_tracks *l, int64_t since)
 {
     for (size_t i = 0; i < l->free.n; i++)
         for (uint64_t left = l->free.v[i]; left; left &= left - 1) {
@@ -30,7 +30,7 @@ uint32_t builder_track_take(struct builder_tracks *l, int64_t since)
     return (uint32_t)l->v.n - 1;
 }
 
-void builder_track_leave(
+void state_builder_track_leave(
     struct state_builder *b, struct builder_tracks *l, uint32_t track, int64_t since, int64_t end, int64_t number)
 {
     series_push(&b->pool, &l->v.v[track], since, number);
@@ -38,10 +38,10 @@ void builder_track_leave(
     set_free(l, track, true);
 }
 
-void builder_tracks_fini(struct builder_tracks *l)
+void state_builder_tracks_fini(struct builder_tracks *l)
 {
     for (size_t i = 0; i < l->v.n; i++)
-        series_fini(&l->v.v[i]);
+        state_series_fini(&l->v.v[i]);
     vec_free(&l->v);
     vec_free(&l->free);
 }

@@ -13,10 +13,10 @@ struct builder_tracks {
     VEC(uint64_t) free;      /* bit per track */
 };
 
-uint32_t builder_track_take(struct builder_tracks *, int64_t since);
+uint32_t state_builder_track_take(struct builder_tracks *, int64_t since);
 /* Ends the use of the track since then. */
-void builder_track_leave(struct state_builder *, struct builder_tracks *, uint32_t track, int64_t since, int64_t end,
-    int64_t number);
-void builder_tracks_fini(struct builder_tracks *);
+void state_builder_track_leave(struct state_builder *, struct builder_tracks *, uint32_t track, int64_t since,
+    int64_t end, int64_t number);
+void state_builder_tracks_fini(struct builder_tracks *);
 
 #endif

@@ -220,7 +220,7 @@ static int write_all(struct state_writer *w, struct err *e)
 {
     state_writer_finish_tables(w->b, w->cut);
     state_writer_add_rows(w);
-    int rc = series_pool_finish(&w->b->pool, e);
+    int rc = state_series_pool_finish(&w->b->pool, e);
     if (!rc) {
         finish_rows(w);
         state_writer_add_tables(w);
@@ -238,7 +238,7 @@ static int write_all(struct state_writer *w, struct err *e)
     vec_free(&w->firsts);
     vec_free(&w->files);
     vec_free(&w->through);
-    tile_list_fini(&w->tiles);
+    state_tile_list_fini(&w->tiles);
     return rc;
 }
 
@@ -247,12 +247,12 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, str
     struct state_writer w = {.b = b, .begin = begin < end ? begin : end, .end = end};
     if (begin > end && b->events) /* last event of the chunks before, for a last chunk without events */
         w.begin = w.end = b->last_event;
-    builder_release(b);
+    state_builder_release(b);
     for (size_t i = 0; i < b->cpus.n; i++)
-        builder_cpu_finish(b, &b->cpus.v[i], w.end);
-    builder_gaps_finish(b, w.end);
-    builder_futexes_finish(b);
-    files_finish(b);
+        state_builder_cpu_finish(b, &b->cpus.v[i], w.end);
+    state_builder_gaps_finish(b, w.end);
+    state_builder_futexes_finish(b);
+    state_files_finish(b);
     return write_all(&w, e);
 }
 
@@ -264,7 +264,7 @@ int state_builder_cut(struct state_builder *b, int64_t at, int64_t begin, int64_
         .end = begin > end ? INT64_MIN : end,
         .nothing_at = b->events ? b->last_event : at};
     for (size_t i = 0; i < b->saved.n; i++)
-        series_leave(b->saved.v[i].series, b->saved.v[i].first, b->saved.v[i].begin);
-    builder_gaps_finish(b, at); /* threads that are gone */
+        state_series_leave(b->saved.v[i].series, b->saved.v[i].first, b->saved.v[i].begin);
+    state_builder_gaps_finish(b, at); /* threads that are gone */
     return write_all(&w, e);
 }

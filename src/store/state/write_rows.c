@@ -60,7 +60,7 @@ static uint32_t request_name(struct state_writer *w, uint32_t disk, unsigned typ
     return intern(w, text);
 }
 
-static uint32_t code_name(struct state_writer *w, const struct builder_code *c)
+static uint32_t code_name(struct state_writer *w, const struct state_builder_code *c)
 {
     uint32_t name = 0;
     switch (c->kind) {
@@ -69,7 +69,8 @@ static uint32_t code_name(struct state_writer *w, const struct builder_code *c)
         name = intern_string(w, kernel_tracker_irq_name(w->b->tracker, c->ref));
         return name ? name : intern_number(w, c->ref);
     case CODE_VECTOR:
-        return builder_vector_name(c->ref) ? intern(w, builder_vector_name(c->ref)) : intern_number(w, c->ref);
+        return state_builder_vector_name(c->ref) ? intern(w, state_builder_vector_name(c->ref))
+                                                 : intern_number(w, c->ref);
     case CODE_LOCK: return lock_name(w, &w->b->locks.v[c->ref]);
     case CODE_OTHER_LOCKS: return intern(w, "others");
     case CODE_REQUEST:
@@ -83,7 +84,7 @@ static void add_request_codes(struct state_builder *b)
 {
     for (uint32_t disk = 0; disk < b->requests.n; disk++)
         for (uint32_t type = STATE_REQUEST_READ; type < STATE_REQUESTS; type++)
-            builder_request_code(b, disk << STATE_REQUEST_TYPE_BITS | type);
+            state_builder_request_code(b, disk << STATE_REQUEST_TYPE_BITS | type);
 }
 
 static void name_codes(struct state_writer *w)
@@ -91,7 +92,7 @@ static void name_codes(struct state_writer *w)
     if (w->b->goes_on)
         add_request_codes(w->b);
     for (size_t i = 0; i < w->b->codes.n; i++) {
-        const struct builder_code *c = &w->b->codes.v[i];
+        const struct state_builder_code *c = &w->b->codes.v[i];
         uint8_t of = c->kind == CODE_IRQ ? STATE_CODE_IRQ : c->kind == CODE_REQUEST ? STATE_CODE_REQUEST : 0;
         vec_push(&w->codes,
             ((struct state_disk_code){
@@ -119,7 +120,7 @@ static struct state_disk_row *add_row(
 {
     if (is_left(s) && !has_place(kind))
         return NULL;
-    series_finish(&w->b->pool, s);
+    state_series_finish(&w->b->pool, s);
     uint8_t flags = s->goes_on ? STATE_ROW_GOES : 0;
     vec_push(&w->rows,
         ((struct row_draft){
@@ -149,7 +150,7 @@ static void add_cpus(struct state_writer *w)
 {
     char text[32];
     for (size_t i = 0; i < w->b->cpus.n; i++) {
-        struct builder_cpu *c = &w->b->cpus.v[i];
+        struct state_builder_cpu *c = &w->b->cpus.v[i];
         snprintf(text, sizeof text, "CPU %zu", i);
         uint8_t kinds[2] = {STATE_CPU, STATE_CPU_THREAD};
         for (int k = 0; k < 2; k++) {
@@ -190,7 +191,7 @@ static void add_exits(struct state_writer *w)
 static uint32_t file_label(struct state_writer *w, const struct named_file *n)
 {
     struct text name = {.fd = -1};
-    text_printf(&name, "%s%s", files_text(w->b, n->name), n->before_loss ? " (before events were lost)" : "");
+    text_printf(&name, "%s%s", state_files_text(w->b, n->name), n->before_loss ? " (before events were lost)" : "");
     uint32_t number = intern(w, text_cstr(&name));
     text_fini(&name);
     return number;
@@ -214,17 +215,17 @@ static bool is_shown(const struct state_writer *w, const struct file_access *a)
 static void add_files(struct state_writer *w)
 {
     struct file_access *accesses;
-    size_t n = files_accesses(w->b, &accesses), n_rows = 0;
+    size_t n = state_files_accesses(w->b, &accesses), n_rows = 0;
     struct file_row *rows = mem_alloc((n + 1) * sizeof *rows);
     for (size_t i = 0; i < n; i++)
         if (is_shown(w, &accesses[i]))
-            rows[n_rows++] = (struct file_row){&accesses[i], file_label(w, files_name(w->b, &accesses[i]))};
+            rows[n_rows++] = (struct file_row){&accesses[i], file_label(w, state_files_name(w->b, &accesses[i]))};
     if (n_rows)
         qsort_r(rows, n_rows, sizeof *rows, by_name, w);
     for (size_t i = 0; i < n_rows; i++) {
         struct file_access *a = rows[i].access;
         struct state_disk_file f = {.thread = a->thread};
-        series_sums_before(&w->b->pool, &a->series, a->series.n - (a->series.n && !a->series.goes_on), f.counted);
+        state_series_sums_before(&w->b->pool, &a->series, a->series.n - (a->series.n && !a->series.goes_on), f.counted);
         for (int way = 0; way < STATE_WAYS; way++)
             f.bytes[way] = f.counted[way] + a->apart[way];
         add_row(w, STATE_FILE_ROWS, (int32_t)i, rows[i].name, 0, &a->series);
@@ -338,7 +339,7 @@ static void add_others(struct state_writer *w)
     add_files(w);
     for (int way = 0; way < STATE_WAYS; way++)
         add_thread_io(w, way);
-    builder_each_request(b, add_request, w);
+    state_builder_each_request(b, add_request, w);
     add_exits(w);
     for (size_t i = 0; i < w->rows.n; i++) {
         struct state_disk_row *r = &w->rows.v[i].disk;

@@ -125,10 +125,10 @@ static void add_firsts(struct state_writer *w, const struct latency_series *l, i
 void state_writer_finish_tables(struct state_builder *b, bool cut)
 {
     if (b->event_buffered)
-        series_table_add(&b->pool.bytes, &b->event_times, &b->event_buffer, 1, b->event_buffered);
+        state_series_table_add(&b->pool.bytes, &b->event_times, &b->event_buffer, 1, b->event_buffered);
     b->event_buffered = 0;
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++)
-        latency_series_finish(&b->latencies[kind], cut);
+        state_latency_series_finish(&b->latencies[kind], cut);
 }
 
 void state_writer_add_tables(struct state_writer *w)
@@ -139,7 +139,7 @@ void state_writer_add_tables(struct state_writer *w)
         struct state_disk_table *table = &w->tables[STATE_TABLE_LATENCIES + kind];
         const size_t first = w->aside.n;
         add_aside(w, l, kind);
-        tiles_list(&l->tiles, &w->tiles);
+        state_tiles_list(&l->tiles, &w->tiles);
         add_table(w, STATE_TABLE_LATENCIES + kind, &l->table);
         table->early = count_early(l);
         table->from = l->from;

@@ -38,7 +38,7 @@ struct state_writer {
 
 /* Resolves the names of codes, and lists all rows with their names and subjects. Completes their series. */
 void state_writer_add_rows(struct state_writer *);
-/* Packs the remaining events and latencies. cut: see latency_series_finish */
+/* Packs the remaining events and latencies. cut: see state_latency_series_finish */
 void state_writer_finish_tables(struct state_builder *, bool cut);
 /* Writes the finished tables. */
 void state_writer_add_tables(struct state_writer *);
