@@ -15,14 +15,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct err e = {0};
     if (!n)
         return 0;
-    enum grpc_status status = grpc_frame_message(data + 1, n - 1, *data & 1, MOST_BYTES, &unpacked, &call, &e);
+    enum grpc_status status = http_grpc_frame_message(data + 1, n - 1, *data & 1, MOST_BYTES, &unpacked, &call, &e);
     if (!status && call.message_bytes > MOST_BYTES)
         abort();
     if (!status && n > 1 && !data[1] && (call.message_bytes != n - 6 || memcmp(call.message, data + 6, n - 6) != 0))
         abort();
     if (status && !*e.text)
         abort();
-    grpc_write_percent(&said, e.text);
+    http_grpc_write_percent(&said, e.text);
     for (size_t i = 0; i < said.n; i++)
         if (said.v[i] < ' ' || said.v[i] > '~')
             abort();

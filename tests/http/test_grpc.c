@@ -32,7 +32,7 @@ static struct grpc_server *start(unsigned connections)
     struct grpc_server *g;
     struct err e = {0};
     const struct grpc_options o = {.listen = "127.0.0.1:0", .timeout_s = 1, .max_connections = connections};
-    assert_int_equal(grpc_server_start(&o, handle, NULL, &g, &e), 0);
+    assert_int_equal(http_grpc_server_start(&o, handle, NULL, &g, &e), 0);
     return g;
 }
 
@@ -40,7 +40,7 @@ static int dial(const struct grpc_server *g)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    to.sin_port = htons((uint16_t)atoi(strrchr(grpc_server_address(g), ':') + 1));
+    to.sin_port = htons((uint16_t)atoi(strrchr(http_grpc_server_address(g), ':') + 1));
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_sec = 30}, sizeof(struct timeval));
     return fd;
@@ -70,7 +70,7 @@ static void test_silent(void **state)
     assert_true(time_monotonic_ns() - from >= NS_PER_S - NS_PER_S / 10);
     assert_true(time_monotonic_ns() - from < 25 * NS_PER_S);
     close(fd);
-    grpc_server_stop(g);
+    http_grpc_server_stop(g);
 }
 
 /* Checks that a slow client is answered, and reset. */
@@ -86,7 +86,7 @@ static void test_slow(void **state)
     assert_true(time_monotonic_ns() - from >= NS_PER_S - NS_PER_S / 10);
     assert_true(read_until(fd, RESET, 1));
     close(fd);
-    grpc_server_stop(g);
+    http_grpc_server_stop(g);
 }
 
 /* Checks that the connection idle for longest yields to a new one; one with a call does not. */
@@ -107,7 +107,7 @@ static void test_too_many(void **state)
     close(busy);
     close(first);
     close(second);
-    grpc_server_stop(g);
+    http_grpc_server_stop(g);
 }
 
 int main(void)

@@ -18,15 +18,15 @@ enum {
     READER_BYTES = READ_BLOCK + (48 << 10) /* including zlib's memory for decompression */
 };
 
-const char *connection_header(const struct http_connection *c, const char *name)
+const char *http_connection_header(const struct http_connection *c, const char *name)
 {
     return MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, name);
 }
 
-void connection_awaits(struct http_connection *c, uint64_t bytes)
+void http_connection_awaits(struct http_connection *c, uint64_t bytes)
 {
     if (c->peer)
-        peer_awaits(c->server->peers, c->peer, bytes);
+        http_peer_awaits(c->server->peers, c->peer, bytes);
 }
 
 /* Adds the time that the question waited for others, and the time of the answer, as browsers and proxies show them. */
@@ -44,7 +44,7 @@ static void add_times(const struct http_connection *c, struct MHD_Response *r)
 /* `r` NULL: there was no memory for it; the connection ends. */
 static void send_response(struct http_connection *c, int status, const char *type, struct MHD_Response *r)
 {
-    const char *origin = page_allowed_origin(connection_header(c, "Origin"), c->server->o.origins);
+    const char *origin = http_page_allowed_origin(http_connection_header(c, "Origin"), c->server->o.origins);
     c->replied = true;
     c->result = MHD_NO;
     if (!r)
@@ -65,13 +65,13 @@ static void send_response(struct http_connection *c, int status, const char *typ
     for (size_t i = 0; i < c->n_headers; i++)
         MHD_add_response_header(r, c->headers[i].name, c->headers[i].value);
     c->result = MHD_queue_response(c->mhd, (unsigned)status, r);
-    connection_awaits(c, c->answer_bytes);
+    http_connection_awaits(c, c->answer_bytes);
     MHD_destroy_response(r);
 }
 
 static bool accepts_gzip(const struct http_connection *c)
 {
-    const char *accept = connection_header(c, "Accept-Encoding");
+    const char *accept = http_connection_header(c, "Accept-Encoding");
     return accept && strstr(accept, "gzip") && !strstr(accept, "gzip;q=0");
 }
 
@@ -119,13 +119,13 @@ static struct MHD_Response *response_of_text(struct text *body)
 
 static ssize_t read_packed(void *reader, uint64_t pos, char *out, size_t most)
 {
-    size_t n = gzip_read(reader, out, most);
+    size_t n = http_gzip_read(reader, out, most);
     return n ? (ssize_t)n : MHD_CONTENT_READER_END_WITH_ERROR; /* callers never read beyond the end */
 }
 
 static void end_packed(void *reader)
 {
-    gzip_reader_free(reader);
+    http_gzip_reader_free(reader);
 }
 
 /* Response of n bytes from compressed data: the client receives them decompressed. Takes over the text. */
@@ -134,7 +134,7 @@ static struct MHD_Response *response_of_packed(size_t n, struct text *packed)
     struct gzip_reader *reader;
     struct MHD_Response *r;
     unsigned tried = 0;
-    while (!(reader = gzip_reader_new(packed)) && mem_again(&tried))
+    while (!(reader = http_gzip_reader_new(packed)) && mem_again(&tried))
         ;
     if (!reader) {
         text_fini(packed);
@@ -145,7 +145,7 @@ static struct MHD_Response *response_of_packed(size_t n, struct text *packed)
         r = MHD_create_response_from_callback(n, READ_BLOCK, read_packed, reader, end_packed);
     while (!r && mem_again(&tried));
     if (!r)
-        gzip_reader_free(reader);
+        http_gzip_reader_free(reader);
     return r;
 }
 
@@ -159,7 +159,7 @@ static void send_busy(struct http_connection *c, const char *why)
     send_response(c, 503, "application/json", response_of(why, strlen(why)));
 }
 
-void connection_lacks_memory(struct http_connection *c)
+void http_connection_lacks_memory(struct http_connection *c)
 {
     send_busy(c,
         "{\"title\":\"The server is out of memory\","
@@ -179,7 +179,7 @@ static void fit(struct text *packed)
 
 static bool pack(struct http_connection *c, const struct text *body, struct text *packed)
 {
-    if (!gzip_pack(c->server->packers, body->v, body->n, packed))
+    if (!http_gzip_pack(c->server->packers, body->v, body->n, packed))
         return false;
     fit(packed);
     return true;
@@ -221,7 +221,7 @@ void http_reply(struct http_request *q, int status, const char *type, struct tex
     if (c->lacked || body->error) {
         text_fini(body);
         *body = packed;
-        connection_lacks_memory(c);
+        http_connection_lacks_memory(c);
         return;
     }
     bool gzip = body->n >= SMALLEST_GZIP && accepts_gzip(c) && pack(c, body, &packed);
@@ -251,7 +251,7 @@ void http_reply_static(
     struct http_request *q, const char *type, const void *data, size_t n, bool gzip, const char *etag)
 {
     struct http_connection *c = q->connection;
-    const char *have = connection_header(c, "If-None-Match");
+    const char *have = http_connection_header(c, "If-None-Match");
     if (etag)
         http_header(q, "ETag", etag);
     if (etag && have && strstr(have, etag)) {
@@ -260,7 +260,7 @@ void http_reply_static(
     }
     if (gzip && !accepts_gzip(c)) {
         struct text plain = {.fd = -1};
-        gzip_unpack(data, n, &plain);
+        http_gzip_unpack(data, n, &plain);
         http_reply(q, 200, type, &plain);
         return;
     }
@@ -272,7 +272,7 @@ void http_reply_static(
     send_response(c, 200, type, response_of(data, n));
 }
 
-void connection_refuse(struct http_connection *c, int status, const char *why)
+void http_connection_refuse(struct http_connection *c, int status, const char *why)
 {
     struct text t = {.fd = -1};
     text_printf(&t, "{\"title\":\"%s\"}", why);
@@ -292,7 +292,7 @@ const char *http_query(const struct http_request *q, const char *name)
 
 const char *http_request_header(const struct http_request *q, const char *name)
 {
-    return connection_header(q->connection, name);
+    return http_connection_header(q->connection, name);
 }
 
 struct each_value {
@@ -316,7 +316,7 @@ void http_query_each(
     MHD_get_connection_values(q->connection->mhd, MHD_GET_ARGUMENT_KIND, take_value, &each);
 }
 
-bool connection_may_hold(struct http_connection *c, uint64_t bytes)
+bool http_connection_may_hold(struct http_connection *c, uint64_t bytes)
 {
     struct http_server *s = c->server;
     uint64_t more = bytes - c->held_bytes, all = atomic_fetch_add(&s->held_bytes, more) + more;
@@ -325,22 +325,22 @@ bool connection_may_hold(struct http_connection *c, uint64_t bytes)
     return !grows || bytes <= SMALL_HELD || all <= s->o.max_held_bytes || all == bytes;
 }
 
-bool connection_hung_up(const struct http_connection *c)
+bool http_connection_hung_up(const struct http_connection *c)
 {
     const union MHD_ConnectionInfo *i = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-    return i && peer_hung_up(i->connect_fd);
+    return i && http_peer_hung_up(i->connect_fd);
 }
 
 static bool is_over(struct http_connection *c)
 {
     const struct text *making = c->request.making;
-    if (!connection_may_hold(c, c->work.total_bytes + (making ? making->cap : 0)))
+    if (!http_connection_may_hold(c, c->work.total_bytes + (making ? making->cap : 0)))
         return c->lacked = true;
     if (c->lacked || mem_short())
         return c->lacked = true;
     if (atomic_load(&c->server->stopping) || (c->deadline_ns && time_monotonic_ns() > c->deadline_ns))
         return true;
-    return connection_hung_up(c);
+    return http_connection_hung_up(c);
 }
 
 bool http_gone(const struct http_request *q)
@@ -359,7 +359,7 @@ void http_lack_memory(struct http_request *q)
     q->connection->lacked = true;
 }
 
-void connection_send_nothing(struct http_connection *c)
+void http_connection_send_nothing(struct http_connection *c)
 {
     send_response(c, 204, NULL, response_of("", 0));
 }

@@ -132,7 +132,7 @@ static void set_question(struct http_fetch *f, CURL *easy)
     if (f->json) {
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
         struct text type = {.fd = -1};
-        bool packed = f->packs && gzip_pack(f->gather->client->packers, f->json, f->json_bytes, &f->packed);
+        bool packed = f->packs && http_gzip_pack(f->gather->client->packers, f->json, f->json_bytes, &f->packed);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, packed ? f->packed.v : f->json);
         curl_easy_setopt(
             easy, CURLOPT_POSTFIELDSIZE_LARGE, packed ? (curl_off_t)f->packed.n : (curl_off_t)f->json_bytes);
@@ -392,7 +392,7 @@ static void free_client(struct http_client *c)
         close(c->epoll);
     if (c->wake >= 0)
         close(c->wake);
-    gzip_packers_free(c->packers);
+    http_gzip_packers_free(c->packers);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }
@@ -419,7 +419,7 @@ int http_client_start(const struct http_client_options *o, struct http_client **
     CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
     pthread_mutex_unlock(&global);
     pthread_mutex_init(&c->lock, NULL);
-    c->packers = gzip_packers_new(1);
+    c->packers = http_gzip_packers_new(1);
     c->queue_end = &c->queue;
     c->max_held_bytes = o->max_held_bytes ? o->max_held_bytes : 512 << 20;
     c->due_ns = INT64_MAX;

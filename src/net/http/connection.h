@@ -63,17 +63,17 @@ struct http_connection {
 };
 
 /* Value of a header of the request; NULL: none. */
-const char *connection_header(const struct http_connection *, const char *name);
+const char *http_connection_header(const struct http_connection *, const char *name);
 /* Sets the client's deadline, for so many bytes on their way to or from it. */
-void connection_awaits(struct http_connection *, uint64_t bytes);
+void http_connection_awaits(struct http_connection *, uint64_t bytes);
 /* True: the client has closed its end, even if bytes from it are unread. */
-bool connection_hung_up(const struct http_connection *);
+bool http_connection_hung_up(const struct http_connection *);
 /* Counts what the handler holds now. False: it is much, and all together hold too much, not this one alone. */
-bool connection_may_hold(struct http_connection *, uint64_t bytes);
+bool http_connection_may_hold(struct http_connection *, uint64_t bytes);
 
 /* Answers; each sets `replied` and `result`. */
-void connection_refuse(struct http_connection *, int status, const char *why);
-void connection_lacks_memory(struct http_connection *);
-void connection_send_nothing(struct http_connection *); /* 204 */
+void http_connection_refuse(struct http_connection *, int status, const char *why);
+void http_connection_lacks_memory(struct http_connection *);
+void http_connection_send_nothing(struct http_connection *); /* 204 */
 
 #endif

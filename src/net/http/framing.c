@@ -23,7 +23,7 @@ static bool is_framed(const struct framing *f, const char *piece)
     return chunk_end >= f->head_end && *chunk_end == '\r' && (chunk_end == f->head_end || chunk_end == f->last_end);
 }
 
-bool framing_take(struct framing *f, const char *piece, unsigned long n)
+bool http_framing_take(struct framing *f, const char *piece, unsigned long n)
 {
     /* A piece at the buffer's begin continues a chunk, or its line is no longer there. */
     bool shows_line = f->head_end && piece > f->head_end && piece - f->head_end < BUFFER_BYTES;

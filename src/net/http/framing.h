@@ -15,6 +15,6 @@ struct framing {
 };
 
 /* Returns false if a line before the piece ends with a bare LF. */
-bool framing_take(struct framing *, const char *piece, unsigned long n);
+bool http_framing_take(struct framing *, const char *piece, unsigned long n);
 
 #endif

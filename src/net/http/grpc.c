@@ -21,7 +21,7 @@ enum { WORKERS = 4, MOST_IN_WORK = 1024, LOOK_MS = 250, EVENTS = 64, PATIENCE_S 
 
 /* ---- handlers ---- */
 
-void grpc_work_free(struct grpc_server *g, struct grpc_work *w)
+void http_grpc_work_free(struct grpc_server *g, struct grpc_work *w)
 {
     atomic_fetch_sub(&g->bodies_bytes, w->body.n);
     text_fini(&w->body);
@@ -31,7 +31,7 @@ void grpc_work_free(struct grpc_server *g, struct grpc_work *w)
     free(w);
 }
 
-bool grpc_work_queue(struct grpc_server *g, struct grpc_work *w)
+bool http_grpc_work_queue(struct grpc_server *g, struct grpc_work *w)
 {
     pthread_mutex_lock(&g->lock);
     bool may = g->in_work < MOST_IN_WORK;
@@ -52,7 +52,8 @@ static void run_work(struct grpc_server *g, struct grpc_work *w)
     w->call.path = w->path ? w->path : "";
     if (atomic_load(&w->given_up))
         return;
-    w->call.status = grpc_frame_message(w->body.v, w->body.n, w->gzip, g->o.max_message_bytes, &unpacked, &w->call, &e);
+    w->call.status = http_grpc_frame_message(
+        w->body.v, w->body.n, w->gzip, g->o.max_message_bytes, &unpacked, &w->call, &e);
     if (w->call.status)
         snprintf(w->call.why, sizeof w->call.why, "%s", e.text);
     else
@@ -105,7 +106,7 @@ static void drop(struct grpc_server *g, struct grpc_connection *c)
     g->connections--;
     /* Removal from epoll. A forked child may have the socket, too; closing it here alone would not end its events. */
     epoll_ctl(g->epoll_fd, EPOLL_CTL_DEL, c->wire.fd, NULL);
-    grpc_connection_free(c);
+    http_grpc_connection_free(c);
 }
 
 /* Sets the events that epoll watches, from what the connection waits for. */
@@ -122,7 +123,7 @@ static void watch(struct grpc_connection *c)
 
 static void run(struct grpc_server *g, struct grpc_connection *c)
 {
-    if (grpc_connection_run(c))
+    if (http_grpc_connection_run(c))
         watch(c);
     else
         drop(g, c);
@@ -159,7 +160,7 @@ static void take_connection(struct grpc_server *g)
         close(fd);
         return;
     }
-    struct grpc_connection *c = grpc_connection_new(g, fd);
+    struct grpc_connection *c = http_grpc_connection_new(g, fd);
     if (!c)
         return;
     c->next = g->first;
@@ -189,8 +190,8 @@ static void take_answers(struct grpc_server *g)
     for (struct grpc_work *w; (w = done);) {
         done = w->next;
         if (w->stream)
-            grpc_connection_answer(w);
-        grpc_work_free(g, w);
+            http_grpc_connection_answer(w);
+        http_grpc_work_free(g, w);
     }
     for (struct grpc_connection *c = g->first, *next; c; c = next) {
         next = c->next;
@@ -208,7 +209,7 @@ static void look(struct grpc_server *g)
         listen_again(g, true);
     for (struct grpc_connection *c = g->first, *next; c; c = next) {
         next = c->next;
-        if (grpc_connection_look(c, now))
+        if (http_grpc_connection_look(c, now))
             watch(c);
         else
             drop(g, c);
@@ -240,7 +241,7 @@ static void begin_stop(struct grpc_server *g)
     g->deaf = false;
     for (struct grpc_connection *c = g->first, *next; c; c = next) {
         next = c->next;
-        grpc_connection_end(c);
+        http_grpc_connection_end(c);
         run(g, c);
     }
 }
@@ -298,9 +299,9 @@ static int start_threads(struct grpc_server *g, struct err *e)
 static int open_files(struct grpc_server *g, struct err *e)
 {
     const struct grpc_options *o = &g->o;
-    int rc = o->tls_cert ? grpc_tls_load(o->tls_cert, o->tls_key, &g->tls, e) : 0;
+    int rc = o->tls_cert ? http_grpc_tls_load(o->tls_cert, o->tls_key, &g->tls, e) : 0;
     if (!rc)
-        rc = listen_on(o->listen, g->address, sizeof g->address, o->tls_cert, &g->listen_fd, e);
+        rc = http_listen_on(o->listen, g->address, sizeof g->address, o->tls_cert, &g->listen_fd, e);
     if (rc)
         return rc;
     fcntl(g->listen_fd, F_SETFL, O_NONBLOCK);
@@ -326,13 +327,13 @@ static void release(struct grpc_server *g)
         drop(g, g->first);
     for (struct grpc_work *w; (w = g->done);) {
         g->done = w->next;
-        grpc_work_free(g, w);
+        http_grpc_work_free(g, w);
     }
     const int fds[] = {g->listen_fd, g->epoll_fd, g->event_fd};
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
             close(fds[i]);
-    grpc_tls_free(g->tls);
+    http_grpc_tls_free(g->tls);
     vec_free(&g->workers);
     pthread_mutex_destroy(&g->lock);
     pthread_cond_destroy(&g->change);
@@ -341,7 +342,7 @@ static void release(struct grpc_server *g)
 
 #define USUALLY(option, value) ((option) = (option) ? (option) : (value))
 
-int grpc_server_start(
+int http_grpc_server_start(
     const struct grpc_options *o, grpc_handler *handler, void *arg, struct grpc_server **out, struct err *e)
 {
     struct grpc_server *g = mem_zalloc(sizeof *g);
@@ -368,12 +369,12 @@ int grpc_server_start(
     return rc;
 }
 
-const char *grpc_server_address(const struct grpc_server *g)
+const char *http_grpc_server_address(const struct grpc_server *g)
 {
     return g->address;
 }
 
-void grpc_server_stop(struct grpc_server *g)
+void http_grpc_server_stop(struct grpc_server *g)
 {
     if (!g)
         return;

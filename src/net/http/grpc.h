@@ -52,10 +52,11 @@ struct grpc_call {
 typedef void grpc_handler(void *arg, struct grpc_call *);
 
 struct grpc_server;
-int grpc_server_start(const struct grpc_options *, grpc_handler *, void *arg, struct grpc_server **out, struct err *e);
+int http_grpc_server_start(const struct grpc_options *, grpc_handler *, void *arg, struct grpc_server **out,
+    struct err *e);
 /* URL with the port in use: "http://127.0.0.1:4317". */
-const char *grpc_server_address(const struct grpc_server *);
+const char *http_grpc_server_address(const struct grpc_server *);
 /* Accepts nothing more, answers received calls, frees everything. NULL-safe. */
-void grpc_server_stop(struct grpc_server *);
+void http_grpc_server_stop(struct grpc_server *);
 
 #endif

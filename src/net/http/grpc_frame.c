@@ -3,7 +3,7 @@
 
 #include "http/gzip.h"
 
-enum grpc_status grpc_frame_head(const void *body, bool gzip, size_t most, size_t *n, struct err *e)
+enum grpc_status http_grpc_frame_head(const void *body, bool gzip, size_t most, size_t *n, struct err *e)
 {
     const uint8_t *b = body;
     *n = (size_t)b[1] << 24 | (size_t)b[2] << 16 | (size_t)b[3] << 8 | b[4];
@@ -22,7 +22,7 @@ enum grpc_status grpc_frame_head(const void *body, bool gzip, size_t most, size_
     return GRPC_OK;
 }
 
-enum grpc_status grpc_frame_message(
+enum grpc_status http_grpc_frame_message(
     const void *body, size_t n, bool gzip, size_t most, struct text *unpacked, struct grpc_call *call, struct err *e)
 {
     size_t bytes;
@@ -30,7 +30,7 @@ enum grpc_status grpc_frame_message(
         err_set(e, ERR_FORMAT, "the call has no message");
         return GRPC_INVALID_ARGUMENT;
     }
-    enum grpc_status status = grpc_frame_head(body, gzip, most, &bytes, e);
+    enum grpc_status status = http_grpc_frame_head(body, gzip, most, &bytes, e);
     if (status)
         return status;
     if (bytes != n - GRPC_HEAD_BYTES) {
@@ -41,13 +41,13 @@ enum grpc_status grpc_frame_message(
     call->message_bytes = bytes;
     if (!*(const uint8_t *)body)
         return GRPC_OK;
-    int rc = gzip_unpack_most(call->message, bytes, most, unpacked, e);
+    int rc = http_gzip_unpack_most(call->message, bytes, most, unpacked, e);
     call->message = text_cstr(unpacked);
     call->message_bytes = unpacked->n;
     return !rc ? GRPC_OK : rc == ERR_LIMIT ? GRPC_RESOURCE_EXHAUSTED : GRPC_INVALID_ARGUMENT;
 }
 
-void grpc_write_percent(struct text *t, const char *s)
+void http_grpc_write_percent(struct text *t, const char *s)
 {
     static const char digits[] = "0123456789ABCDEF";
     for (; *s; s++) {

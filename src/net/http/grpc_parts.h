@@ -63,19 +63,19 @@ struct grpc_connection {
     uint32_t events;                 /* watched by epoll */
 };
 
-struct grpc_connection *grpc_connection_new(struct grpc_server *, int fd);
-void grpc_connection_free(struct grpc_connection *);
+struct grpc_connection *http_grpc_connection_new(struct grpc_server *, int fd);
+void http_grpc_connection_free(struct grpc_connection *);
 /* Reads, processes and sends what is possible. False: the connection is over. */
-bool grpc_connection_run(struct grpc_connection *);
+bool http_grpc_connection_run(struct grpc_connection *);
 /* Ends slow calls. False: the connection itself is over. */
-bool grpc_connection_look(struct grpc_connection *, int64_t now_ns);
+bool http_grpc_connection_look(struct grpc_connection *, int64_t now_ns);
 /* Refuses further calls. */
-void grpc_connection_end(struct grpc_connection *);
+void http_grpc_connection_end(struct grpc_connection *);
 /* Sends the answer to a call whose stream still exists. */
-void grpc_connection_answer(struct grpc_work *);
+void http_grpc_connection_answer(struct grpc_work *);
 
 /* Passes the call to the handlers; false: too many wait. */
-bool grpc_work_queue(struct grpc_server *, struct grpc_work *);
-void grpc_work_free(struct grpc_server *, struct grpc_work *);
+bool http_grpc_work_queue(struct grpc_server *, struct grpc_work *);
+void http_grpc_work_free(struct grpc_server *, struct grpc_work *);
 
 #endif

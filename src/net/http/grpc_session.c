@@ -54,7 +54,7 @@ static void add_status(struct trailer *t, struct grpc_call *call)
     snprintf(t->status, sizeof t->status, "%d", (int)call->status);
     t->v[t->n++] = field("grpc-status", t->status);
     if (call->status && *call->why) {
-        grpc_write_percent(&t->why, call->why);
+        http_grpc_write_percent(&t->why, call->why);
         t->v[t->n++] = field("grpc-message", text_cstr(&t->why));
     }
     if (call->status && call->retry_ms) {
@@ -202,7 +202,7 @@ static int take_header(nghttp2_session *session, const nghttp2_frame *frame, con
         s->gzip = !strcmp(v, "gzip");
         s->odd_encoding = !s->gzip && strcmp(v, "identity") != 0;
     } else if (!strcmp(k, "authorization") && c->server->o.token) {
-        s->shows_token = page_token_fits(v, c->server->o.token);
+        s->shows_token = http_page_token_fits(v, c->server->o.token);
     } else if (!strcmp(k, "origin")) {
         s->of_a_page = true;
     }
@@ -246,7 +246,7 @@ static int take_data(
     atomic_fetch_add(&g->bodies_bytes, n);
     text_put(&s->body, (const char *)data, n);
     if (had < GRPC_HEAD_BYTES && s->body.n >= GRPC_HEAD_BYTES) {
-        enum grpc_status status = grpc_frame_head(s->body.v, s->gzip, most, &bytes, &e);
+        enum grpc_status status = http_grpc_frame_head(s->body.v, s->gzip, most, &bytes, &e);
         if (status)
             refuse(s, status, e.text);
     }
@@ -264,9 +264,9 @@ static void hand_over(struct grpc_stream *s)
     s->path = NULL;
     s->body = (struct text){.fd = -1};
     s->work = w;
-    if (grpc_work_queue(s->c->server, w))
+    if (http_grpc_work_queue(s->c->server, w))
         return;
-    grpc_work_free(s->c->server, w);
+    http_grpc_work_free(s->c->server, w);
     s->work = NULL;
     refuse(s, GRPC_UNAVAILABLE, "too many calls wait: try again soon");
 }
@@ -305,7 +305,7 @@ static int close_stream(nghttp2_session *session, int32_t id, uint32_t code, voi
     return 0;
 }
 
-void grpc_connection_answer(struct grpc_work *w)
+void http_grpc_connection_answer(struct grpc_work *w)
 {
     w->stream->work = NULL;
     w->stream->c->has_answers = true;
@@ -343,24 +343,24 @@ static bool begin_session(struct grpc_connection *c)
         !nghttp2_session_set_local_window_size(c->session, NGHTTP2_FLAG_NONE, 0, CONNECTION_WINDOW_BYTES);
 }
 
-struct grpc_connection *grpc_connection_new(struct grpc_server *g, int fd)
+struct grpc_connection *http_grpc_connection_new(struct grpc_server *g, int fd)
 {
     struct grpc_connection *c = mem_zalloc(sizeof *c);
     c->server = g;
     c->out = (struct text){.fd = -1};
     c->used_ns = time_monotonic_ns();
-    if (!grpc_wire_open(&c->wire, fd, g->tls) && begin_session(c))
+    if (!http_grpc_wire_open(&c->wire, fd, g->tls) && begin_session(c))
         return c;
-    grpc_connection_free(c);
+    http_grpc_connection_free(c);
     return NULL;
 }
 
-void grpc_connection_free(struct grpc_connection *c)
+void http_grpc_connection_free(struct grpc_connection *c)
 {
     while (c->first)
         free_stream(c->first);
     nghttp2_session_del(c->session);
-    grpc_wire_close(&c->wire);
+    http_grpc_wire_close(&c->wire);
     text_fini(&c->out);
     free(c);
 }
@@ -371,7 +371,7 @@ static bool flush(struct grpc_connection *c)
     for (;;) {
         const uint8_t *data;
         if (c->sent < c->out.n) {
-            long n = grpc_wire_write(&c->wire, c->out.v + c->sent, c->out.n - c->sent);
+            long n = http_grpc_wire_write(&c->wire, c->out.v + c->sent, c->out.n - c->sent);
             if (!n && !c->stuck_ns)
                 c->stuck_ns = time_monotonic_ns();
             if (n <= 0)
@@ -388,17 +388,17 @@ static bool flush(struct grpc_connection *c)
     }
 }
 
-bool grpc_connection_run(struct grpc_connection *c)
+bool http_grpc_connection_run(struct grpc_connection *c)
 {
     uint8_t *in = c->server->in;
-    int shaken = grpc_wire_shake(&c->wire);
+    int shaken = http_grpc_wire_shake(&c->wire);
     if (shaken <= 0)
         return !shaken;
     if (!flush(c))
         return false;
     /* Reading stops for a client that does not read its answers. */
-    for (unsigned i = 0; c->sent == c->out.n && (i < READS_AT_ONCE || grpc_wire_pending(&c->wire)); i++) {
-        long n = grpc_wire_read(&c->wire, in, GRPC_READ_BYTES);
+    for (unsigned i = 0; c->sent == c->out.n && (i < READS_AT_ONCE || http_grpc_wire_pending(&c->wire)); i++) {
+        long n = http_grpc_wire_read(&c->wire, in, GRPC_READ_BYTES);
         if (n < 0)
             return false;
         if (!n)
@@ -413,7 +413,7 @@ bool grpc_connection_run(struct grpc_connection *c)
     return c->sent < c->out.n || nghttp2_session_want_read(c->session) || nghttp2_session_want_write(c->session);
 }
 
-void grpc_connection_end(struct grpc_connection *c)
+void http_grpc_connection_end(struct grpc_connection *c)
 {
     if (!c->ending)
         nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(c->session),
@@ -421,7 +421,7 @@ void grpc_connection_end(struct grpc_connection *c)
     c->ending = true;
 }
 
-bool grpc_connection_look(struct grpc_connection *c, int64_t now)
+bool http_grpc_connection_look(struct grpc_connection *c, int64_t now)
 {
     const struct grpc_options *o = &c->server->o;
     int64_t timeout = o->timeout_s * NS_PER_S;
@@ -436,6 +436,6 @@ bool grpc_connection_look(struct grpc_connection *c, int64_t now)
         else if (s->answered && now - s->answered_ns > timeout)
             nghttp2_submit_rst_stream(c->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL);
     if (!c->streams && now - c->used_ns > RESTS_FACTOR * timeout)
-        grpc_connection_end(c);
+        http_grpc_connection_end(c);
     return flush(c) && !(c->ending && !c->streams && c->sent == c->out.n);
 }

@@ -15,7 +15,7 @@ struct grpc_tls {
     gnutls_certificate_credentials_t credentials;
 };
 
-int grpc_tls_load(const char *cert, const char *key, struct grpc_tls **out, struct err *e)
+int http_grpc_tls_load(const char *cert, const char *key, struct grpc_tls **out, struct err *e)
 {
     if (!key)
         return err_set(e, ERR_ARG, "certificate %s: give its key too", cert);
@@ -26,19 +26,19 @@ int grpc_tls_load(const char *cert, const char *key, struct grpc_tls **out, stru
     *out = t;
     if (rc >= 0)
         return 0;
-    grpc_tls_free(t);
+    http_grpc_tls_free(t);
     *out = NULL;
     return err_set(e, ERR_ARG, "certificate %s and key %s: %s", cert, key, gnutls_strerror(rc));
 }
 
-void grpc_tls_free(struct grpc_tls *t)
+void http_grpc_tls_free(struct grpc_tls *t)
 {
     if (t && t->credentials)
         gnutls_certificate_free_credentials(t->credentials);
     free(t);
 }
 
-int grpc_wire_open(struct grpc_wire *w, int fd, struct grpc_tls *tls)
+int http_grpc_wire_open(struct grpc_wire *w, int fd, struct grpc_tls *tls)
 {
     static const gnutls_datum_t h2 = {(unsigned char *)"h2", 2};
     gnutls_session_t s;
@@ -56,7 +56,7 @@ int grpc_wire_open(struct grpc_wire *w, int fd, struct grpc_tls *tls)
         : 0;
 }
 
-void grpc_wire_close(struct grpc_wire *w)
+void http_grpc_wire_close(struct grpc_wire *w)
 {
     if (w->session && w->shaken)
         gnutls_bye(w->session, GNUTLS_SHUT_WR);
@@ -65,7 +65,7 @@ void grpc_wire_close(struct grpc_wire *w)
     close(w->fd);
 }
 
-int grpc_wire_shake(struct grpc_wire *w)
+int http_grpc_wire_shake(struct grpc_wire *w)
 {
     gnutls_datum_t protocol;
     if (w->shaken)
@@ -85,7 +85,7 @@ static long told(ssize_t rc, bool again)
     return rc > 0 ? (long)rc : again ? 0 : -1;
 }
 
-long grpc_wire_read(struct grpc_wire *w, void *out, size_t n)
+long http_grpc_wire_read(struct grpc_wire *w, void *out, size_t n)
 {
     ssize_t rc;
     if (w->session) {
@@ -96,12 +96,12 @@ long grpc_wire_read(struct grpc_wire *w, void *out, size_t n)
     return told(rc, rc < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-bool grpc_wire_pending(struct grpc_wire *w)
+bool http_grpc_wire_pending(struct grpc_wire *w)
 {
     return w->session && gnutls_record_check_pending(w->session);
 }
 
-long grpc_wire_write(struct grpc_wire *w, const void *data, size_t n)
+long http_grpc_wire_write(struct grpc_wire *w, const void *data, size_t n)
 {
     ssize_t rc;
     if (w->session) {

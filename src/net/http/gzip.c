@@ -16,7 +16,7 @@ struct gzip_packers {
     VEC(z_stream *) at_rest;
 };
 
-struct gzip_packers *gzip_packers_new(size_t most)
+struct gzip_packers *http_gzip_packers_new(size_t most)
 {
     struct gzip_packers *p = mem_zalloc(sizeof *p);
     p->most = most;
@@ -30,7 +30,7 @@ static void free_stream(z_stream *z)
     free(z);
 }
 
-void gzip_packers_free(struct gzip_packers *p)
+void http_gzip_packers_free(struct gzip_packers *p)
 {
     for (size_t i = 0; i < p->at_rest.n; i++)
         free_stream(p->at_rest.v[i]);
@@ -75,7 +75,7 @@ static size_t room_to_pack(z_stream *z, size_t n, bool more)
     return n <= LITTLE ? deflateBound(z, n) : more ? n / 2 : n / SHRINKS;
 }
 
-bool gzip_pack(struct gzip_packers *p, const void *data, size_t n, struct text *out)
+bool http_gzip_pack(struct gzip_packers *p, const void *data, size_t n, struct text *out)
 {
     z_stream *z = n > UINT32_MAX ? NULL : take(p);
     if (!z)
@@ -135,7 +135,7 @@ struct gzip_reader {
     struct text packed;
 };
 
-struct gzip_reader *gzip_reader_new(struct text *packed)
+struct gzip_reader *http_gzip_reader_new(struct text *packed)
 {
     struct gzip_reader *r = mem_try(1, sizeof *r);
     if (!r)
@@ -151,7 +151,7 @@ struct gzip_reader *gzip_reader_new(struct text *packed)
     return r;
 }
 
-size_t gzip_read(struct gzip_reader *r, char *out, size_t most)
+size_t http_gzip_read(struct gzip_reader *r, char *out, size_t most)
 {
     r->z.next_out = (Bytef *)out;
     r->z.avail_out = most < UINT32_MAX ? (uInt)most : UINT32_MAX;
@@ -162,19 +162,19 @@ size_t gzip_read(struct gzip_reader *r, char *out, size_t most)
     return room - r->z.avail_out;
 }
 
-void gzip_reader_free(struct gzip_reader *r)
+void http_gzip_reader_free(struct gzip_reader *r)
 {
     inflateEnd(&r->z);
     text_fini(&r->packed);
     free(r);
 }
 
-bool gzip_unpack(const void *data, size_t n, struct text *out)
+bool http_gzip_unpack(const void *data, size_t n, struct text *out)
 {
     return unpack(data, n, SIZE_MAX - 1, out) == Z_STREAM_END;
 }
 
-int gzip_unpack_most(const void *data, size_t n, size_t most, struct text *out, struct err *e)
+int http_gzip_unpack_most(const void *data, size_t n, size_t most, struct text *out, struct err *e)
 {
     int rc = n > UINT32_MAX ? Z_BUF_ERROR : unpack(data, n, most, out);
     if (rc == Z_BUF_ERROR)
@@ -186,7 +186,7 @@ int gzip_unpack_most(const void *data, size_t n, size_t most, struct text *out, 
 
 int http_unpack(const void *data, size_t n, size_t most, struct text *out, struct err *e)
 {
-    return gzip_unpack_most(data, n, most, out, e);
+    return http_gzip_unpack_most(data, n, most, out, e);
 }
 
 int http_unpack_body(struct http_request *q, size_t most, struct text *out, struct err *e)
@@ -197,7 +197,7 @@ int http_unpack_body(struct http_request *q, size_t most, struct text *out, stru
     if (strcasecmp(encoding, "gzip") != 0)
         return err_set(e, ERR_UNSUPPORTED, "Content-Encoding: gzip, or none");
     q->making = out;
-    int rc = gzip_unpack_most(q->body, q->body_bytes, most, out, e);
+    int rc = http_gzip_unpack_most(q->body, q->body_bytes, most, out, e);
     if (rc)
         return rc;
     q->body_bytes = out->n;

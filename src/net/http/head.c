@@ -76,7 +76,7 @@ static bool is_whole(
 
 /* ---- check of the whole head ---- */
 
-struct head_line head_line_of(const char *uri)
+struct head_line http_head_line_of(const char *uri)
 {
     struct head_line l = {.uri = uri, .uri_bytes = strlen(uri), .is_sound = *uri};
     for (size_t i = 0; i < l.uri_bytes; i++)
@@ -84,7 +84,7 @@ struct head_line head_line_of(const char *uri)
     return l;
 }
 
-int head_refusal(
+int http_head_refusal(
     struct MHD_Connection *mhd, const char *method, const char *version, const struct head_line *line, const char **why)
 {
     struct headers h = {.expected = version + strlen(version) + strlen("\r\n")};
@@ -109,14 +109,14 @@ int head_refusal(
     return 0;
 }
 
-const char *head_chunks(struct MHD_Connection *mhd, const char *method)
+const char *http_head_chunks(struct MHD_Connection *mhd, const char *method)
 {
     const union MHD_ConnectionInfo *head = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     bool chunked = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING);
     return chunked && head && is_in_one_buffer() ? method + head->header_size : NULL;
 }
 
-bool head_has_trailer(struct MHD_Connection *mhd)
+bool http_head_has_trailer(struct MHD_Connection *mhd)
 {
     return MHD_get_connection_values(mhd, MHD_FOOTER_KIND, NULL, NULL) > 0;
 }

@@ -8,7 +8,7 @@
 
 enum { SMALL_PER_PLACE = 8, UPLOADS_AT_ONCE = 2, UPLOADS_WAITING = 16, LOOK_EVERY_MS = 500 };
 
-void lanes_init(struct lanes *l, unsigned most)
+void http_lanes_init(struct lanes *l, unsigned most)
 {
     *l = (struct lanes){0};
     l->of[LANE_LARGE].most = most;
@@ -21,7 +21,7 @@ void lanes_init(struct lanes *l, unsigned most)
     }
 }
 
-void lanes_fini(struct lanes *l)
+void http_lanes_fini(struct lanes *l)
 {
     pthread_mutex_destroy(&l->lock);
     for (int i = 0; i < LANES; i++)
@@ -47,7 +47,7 @@ static enum lane_entry await_place(struct lanes *l, enum lane lane, bool (*has_l
     return left ? LANE_LEFT : LANE_ENTERED;
 }
 
-enum lane_entry lanes_take(struct lanes *l, enum lane lane, bool (*has_left)(void *), void *arg)
+enum lane_entry http_lanes_take(struct lanes *l, enum lane lane, bool (*has_left)(void *), void *arg)
 {
     pthread_mutex_lock(&l->lock);
     enum lane_entry entry = is_taken(l, lane) ? await_place(l, lane, has_left, arg) : LANE_ENTERED;
@@ -58,7 +58,7 @@ enum lane_entry lanes_take(struct lanes *l, enum lane lane, bool (*has_left)(voi
     return entry;
 }
 
-void lanes_leave(struct lanes *l, enum lane lane)
+void http_lanes_leave(struct lanes *l, enum lane lane)
 {
     pthread_mutex_lock(&l->lock);
     l->of[lane].running--;
@@ -66,7 +66,7 @@ void lanes_leave(struct lanes *l, enum lane lane)
     pthread_mutex_unlock(&l->lock);
 }
 
-unsigned lanes_running(struct lanes *l)
+unsigned http_lanes_running(struct lanes *l)
 {
     unsigned n = 0;
     pthread_mutex_lock(&l->lock);
@@ -76,7 +76,7 @@ unsigned lanes_running(struct lanes *l)
     return n;
 }
 
-void lanes_stop(struct lanes *l)
+void http_lanes_stop(struct lanes *l)
 {
     pthread_mutex_lock(&l->lock);
     l->stopping = true;

@@ -20,17 +20,17 @@ struct lanes {
 };
 
 /* Initialises the lanes. `most`: places of LANE_LARGE; those of the others follow from it. */
-void lanes_init(struct lanes *, unsigned most);
-void lanes_fini(struct lanes *);
+void http_lanes_init(struct lanes *, unsigned most);
+void http_lanes_fini(struct lanes *);
 /* LEFT: has_left returned true; only waiting uploads call it, since handlers of other lanes have little to do for a
  * client that left. FULL: too many wait already. */
 enum lane_entry { LANE_ENTERED, LANE_STOPS, LANE_LEFT, LANE_FULL };
 /* Waits for a place. */
-enum lane_entry lanes_take(struct lanes *, enum lane, bool (*has_left)(void *arg), void *arg);
-void lanes_leave(struct lanes *, enum lane);
+enum lane_entry http_lanes_take(struct lanes *, enum lane, bool (*has_left)(void *arg), void *arg);
+void http_lanes_leave(struct lanes *, enum lane);
 /* Number of running handlers, in all lanes. */
-unsigned lanes_running(struct lanes *);
+unsigned http_lanes_running(struct lanes *);
 /* Ends all waiting. */
-void lanes_stop(struct lanes *);
+void http_lanes_stop(struct lanes *);
 
 #endif

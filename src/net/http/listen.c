@@ -22,7 +22,7 @@ static int parse_listen(const char *listen, char *host, size_t n, const char **p
     return 0;
 }
 
-int listen_on(const char *listen_at, char *address, size_t n, bool tls, int *out, struct err *e)
+int http_listen_on(const char *listen_at, char *address, size_t n, bool tls, int *out, struct err *e)
 {
     char host[256], shown[256], number[16];
     const char *port = "";

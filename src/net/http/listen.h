@@ -9,6 +9,6 @@
 #include "base/err.h"
 
 /* Listens. listen_at: "ADDRESS:PORT"; port 0: any free one. `address` receives the URL. */
-int listen_on(const char *listen_at, char *address, size_t n, bool tls, int *fd, struct err *);
+int http_listen_on(const char *listen_at, char *address, size_t n, bool tls, int *fd, struct err *);
 
 #endif

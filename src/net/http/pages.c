@@ -38,7 +38,7 @@ static bool all_may_ask(const char *const *origins)
     return false;
 }
 
-const char *page_allowed_origin(const char *origin, const char *const *origins)
+const char *http_page_allowed_origin(const char *origin, const char *const *origins)
 {
     if (!origin)
         return NULL;
@@ -58,7 +58,7 @@ static bool is_visit(const struct page_head *h)
     return h->mode && !strcmp(h->mode, "navigate") && (!strcmp(h->method, "GET") || !strcmp(h->method, "HEAD"));
 }
 
-enum page_rights page_rights(const struct page_head *h, const char *const *origins)
+enum http_page_rights http_page_rights(const struct page_head *h, const char *const *origins)
 {
     if (h->site && (!strcmp(h->site, "same-origin") || !strcmp(h->site, "none")))
         return PAGE_ALL; /* the browser states it, whatever a proxy did to the host's name */
@@ -74,7 +74,7 @@ static size_t name_length(const char *host)
     return host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
 }
 
-bool page_host_is_sound(const char *host)
+bool http_page_host_is_sound(const char *host)
 {
     static const char digits[] = "0123456789";
     bool brackets = host[0] == '[';
@@ -103,7 +103,7 @@ static bool same_name(const char *a, const char *b, size_t n_b)
     return n_a == n_b && !strncasecmp(a, b, n_a);
 }
 
-bool page_host_is_own(const char *host, const char *listen, const char *const *names)
+bool http_page_host_is_own(const char *host, const char *listen, const char *const *names)
 {
     char name[256], machine[256] = "";
     size_t n = name_length(host);
@@ -129,7 +129,7 @@ static bool token_fits(const char *given, const char *token)
     return !differ;
 }
 
-bool page_token_fits(const char *authorization, const char *token)
+bool http_page_token_fits(const char *authorization, const char *token)
 {
     return !strncasecmp(authorization, "Bearer ", 7) && token_fits(authorization + 7, token);
 }

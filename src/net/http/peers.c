@@ -33,8 +33,8 @@ struct peers {
     struct peer all; /* ring */
 };
 
-/* Closes overdue connections. Their descriptors stay valid: they are closed only after peers_remove, which needs the
- * lock. */
+/* Closes overdue connections. Their descriptors stay valid: they are closed only after http_peers_remove, which needs
+ * the lock. */
 static void end_overdue(struct peers *p)
 {
     int64_t now = time_monotonic_ns();
@@ -60,7 +60,7 @@ static void *look(void *arg)
     return NULL;
 }
 
-struct peers *peers_new(unsigned most, unsigned patience_s, unsigned slowest_bytes_per_s)
+struct peers *http_peers_new(unsigned most, unsigned patience_s, unsigned slowest_bytes_per_s)
 {
     struct peers *p = mem_zalloc(sizeof *p);
     p->most = most;
@@ -74,7 +74,7 @@ struct peers *peers_new(unsigned most, unsigned patience_s, unsigned slowest_byt
     return p;
 }
 
-void peers_stop(struct peers *p)
+void http_peers_stop(struct peers *p)
 {
     pthread_mutex_lock(&p->lock);
     p->is_shut = true;
@@ -82,7 +82,7 @@ void peers_stop(struct peers *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-void peers_free(struct peers *p)
+void http_peers_free(struct peers *p)
 {
     pthread_mutex_lock(&p->lock);
     p->stopping = true;
@@ -111,7 +111,7 @@ static int64_t door_deadline(const struct peers *p)
     return time_monotonic_ns() + (p->patience_ns < patience_ns ? p->patience_ns : patience_ns);
 }
 
-struct peer *peers_add(struct peers *p, int fd)
+struct peer *http_peers_add(struct peers *p, int fd)
 {
     struct peer *i = mem_zalloc(sizeof *i);
     i->fd = fd;
@@ -126,7 +126,7 @@ struct peer *peers_add(struct peers *p, int fd)
     return i;
 }
 
-void peers_remove(struct peers *p, struct peer *i)
+void http_peers_remove(struct peers *p, struct peer *i)
 {
     pthread_mutex_lock(&p->lock);
     i->previous->next = i->next;
@@ -137,7 +137,7 @@ void peers_remove(struct peers *p, struct peer *i)
     free(i);
 }
 
-bool peer_hung_up(int fd)
+bool http_peer_hung_up(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLRDHUP};
     return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR));
@@ -147,14 +147,14 @@ bool peer_hung_up(int fd)
 static void await_place(struct peers *p, const struct peer *i)
 {
     int64_t now = time_monotonic_ns(), end = now + p->patience_ns / 2;
-    while (p->in >= p->most && !p->is_shut && now < end && !peer_hung_up(i->fd)) {
+    while (p->in >= p->most && !p->is_shut && now < end && !http_peer_hung_up(i->fd)) {
         int64_t look = now + LOOK_EVERY_MS * 1000000L;
         wait_until(&p->free_place, &p->lock, look < end ? look : end);
         now = time_monotonic_ns();
     }
 }
 
-bool peer_enter(struct peers *p, struct peer *i)
+bool http_peer_enter(struct peers *p, struct peer *i)
 {
     pthread_mutex_lock(&p->lock);
     if (!i->is_in && p->waiting < PEERS_WAITING) {
@@ -171,7 +171,7 @@ bool peer_enter(struct peers *p, struct peer *i)
     return is_in;
 }
 
-bool peer_is_in(struct peers *p, const struct peer *i)
+bool http_peer_is_in(struct peers *p, const struct peer *i)
 {
     pthread_mutex_lock(&p->lock);
     bool is_in = i->is_in;
@@ -179,14 +179,14 @@ bool peer_is_in(struct peers *p, const struct peer *i)
     return is_in;
 }
 
-void peer_awaits(struct peers *p, struct peer *i, uint64_t bytes)
+void http_peer_awaits(struct peers *p, struct peer *i, uint64_t bytes)
 {
     uint64_t seconds = bytes / p->slowest_bytes_per_s;
     set_deadline(
         p, i, time_monotonic_ns() + p->patience_ns + (int64_t)(seconds < 1 << 20 ? seconds : 1 << 20) * 1000000000);
 }
 
-void peer_rests(struct peers *p, struct peer *i)
+void http_peer_rests(struct peers *p, struct peer *i)
 {
     set_deadline(p, i, INT64_MAX);
 }

@@ -15,22 +15,22 @@ enum { PEERS_AT_DOOR = 256, PEERS_WAITING = 192 };
 struct peers;
 struct peer;
 /* Limit of admitted connections: `most`. */
-struct peers *peers_new(unsigned most, unsigned patience_s, unsigned slowest_bytes_per_s);
-void peers_free(struct peers *); /* precondition: no connection is left */
+struct peers *http_peers_new(unsigned most, unsigned patience_s, unsigned slowest_bytes_per_s);
+void http_peers_free(struct peers *); /* precondition: no connection is left */
 /* Adds a connection, admitted if there is a place and nobody waits for one. */
-struct peer *peers_add(struct peers *, int fd);
+struct peer *http_peers_add(struct peers *, int fd);
 /* Admits the connection, whose request has arrived; waits for a place if all are taken. False: too many wait already,
  * no place is free for half of the patience, the client has hung up, or the server stops. */
-bool peer_enter(struct peers *, struct peer *);
+bool http_peer_enter(struct peers *, struct peer *);
 /* True: the other end of the socket is closed, at least for writing, even if bytes are unread. */
-bool peer_hung_up(int fd);
-bool peer_is_in(struct peers *, const struct peer *);
-void peers_stop(struct peers *); /* ends all waiting */
+bool http_peer_hung_up(int fd);
+bool http_peer_is_in(struct peers *, const struct peer *);
+void http_peers_stop(struct peers *); /* ends all waiting */
 /* Call it before the descriptor is closed: it may be reused afterwards. */
-void peers_remove(struct peers *, struct peer *);
+void http_peers_remove(struct peers *, struct peer *);
 /* Sets the deadline of a client that has to send or receive `bytes`: the patience, plus the time at the least rate. */
-void peer_awaits(struct peers *, struct peer *, uint64_t bytes);
+void http_peer_awaits(struct peers *, struct peer *, uint64_t bytes);
 /* Clears the deadline: it is the server's turn. */
-void peer_rests(struct peers *, struct peer *);
+void http_peer_rests(struct peers *, struct peer *);
 
 #endif

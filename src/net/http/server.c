@@ -38,11 +38,11 @@ static bool is_public(const struct http_connection *c)
 static bool authorised(const struct http_connection *c)
 {
     const struct http_options *o = &c->server->o;
-    const char *a = connection_header(c, "Authorization");
+    const char *a = http_connection_header(c, "Authorization");
     if (!o->token || !strcmp(c->request.method, "OPTIONS") || is_public(c) ||
         (o->token_prefix && strncmp(c->request.path, o->token_prefix, strlen(o->token_prefix))))
         return true;
-    return a && page_token_fits(a, o->token);
+    return a && http_page_token_fits(a, o->token);
 }
 
 /* True: the Host header names this server. A page of another site may make a browser send requests here under a name
@@ -50,22 +50,22 @@ static bool authorised(const struct http_connection *c)
 static bool host_fits(const struct http_connection *c, const char *host)
 {
     const struct http_options *o = &c->server->o;
-    return o->token || page_host_is_own(host, o->listen, o->hosts);
+    return o->token || http_page_host_is_own(host, o->listen, o->hosts);
 }
 
 /* Status of the refusal that follows from the head alone; 0: none. */
 static int refusal(struct http_connection *c, const char *method, const char *version, bool upload)
 {
-    int malformed = head_refusal(c->mhd, method, version, &c->line, &c->why);
+    int malformed = http_head_refusal(c->mhd, method, version, &c->line, &c->why);
     c->closes = malformed != 0;
     if (malformed)
         return malformed;
     const struct page_head h = {.method = c->request.method,
-        .host = connection_header(c, "Host"),
-        .origin = connection_header(c, "Origin"),
-        .site = connection_header(c, "Sec-Fetch-Site"),
-        .mode = connection_header(c, "Sec-Fetch-Mode")};
-    if (h.host && !page_host_is_sound(h.host))
+        .host = http_connection_header(c, "Host"),
+        .origin = http_connection_header(c, "Origin"),
+        .site = http_connection_header(c, "Sec-Fetch-Site"),
+        .mode = http_connection_header(c, "Sec-Fetch-Mode")};
+    if (h.host && !http_page_host_is_sound(h.host))
         return 400;
     if (h.host && !host_fits(c, h.host)) {
         c->why = arena_printf(&c->arena,
@@ -73,7 +73,7 @@ static int refusal(struct http_connection *c, const char *method, const char *ve
             h.host);
         return 421;
     }
-    enum page_rights rights = page_rights(&h, c->server->o.origins);
+    enum http_page_rights rights = http_page_rights(&h, c->server->o.origins);
     c->request.only_asks = rights == PAGE_ASKS;
     if (rights == PAGE_NONE || (upload && rights == PAGE_ASKS))
         return 403;
@@ -96,7 +96,7 @@ static void *on_line(void *server, const char *uri, struct MHD_Connection *mhd)
     mem_begin();
     struct http_connection *c = mem_zalloc(sizeof *c);
     c->server = server;
-    c->line = head_line_of(uri);
+    c->line = http_head_line_of(uri);
     c->file = -1;
     c->body.fd = -1;
     return c;
@@ -109,11 +109,11 @@ static void let_in(struct http_connection *c)
     struct peers *peers = c->server->peers;
     if (!c->peer)
         return;
-    if (!c->refused && !is_public(c) && !peer_enter(peers, c->peer)) {
+    if (!c->refused && !is_public(c) && !http_peer_enter(peers, c->peer)) {
         c->refused = 503;
         c->why = "The server has too many connections";
     }
-    c->closes |= !peer_is_in(peers, c->peer);
+    c->closes |= !http_peer_is_in(peers, c->peer);
 }
 
 static void begin_request(
@@ -124,23 +124,23 @@ static void begin_request(
     mem_begin();
     c->mhd = mhd;
     c->peer = peer ? peer->socket_context : NULL;
-    const char *type = connection_header(c, "Content-Type");
+    const char *type = http_connection_header(c, "Content-Type");
     c->request = (struct http_request){.method = arena_strdup(&c->arena, method),
         .path = arena_strdup(&c->arena, url),
         .body = "",
         .content_type = type ? arena_strdup(&c->arena, type) : "",
         .arena = &c->work,
         .connection = c};
-    const char *length = connection_header(c, "Content-Length");
+    const char *length = http_connection_header(c, "Content-Length");
     bool upload = s->o.upload_path && !strcmp(url, s->o.upload_path) &&
         (!strcmp(method, "POST") || !strcmp(method, "PUT"));
     uint64_t limit = upload ? s->o.max_upload_bytes : s->o.max_body_bytes;
     uint64_t claimed = length ? strtoull(length, NULL, 10) : BODY_STEP;
     c->refused = refusal(c, method, version, upload);
     let_in(c);
-    c->framing.head_end = head_chunks(mhd, method);
+    c->framing.head_end = http_head_chunks(mhd, method);
     c->closes |= c->framing.head_end != NULL;
-    connection_awaits(c, claimed < BODY_STEP ? claimed : BODY_STEP);
+    http_connection_awaits(c, claimed < BODY_STEP ? claimed : BODY_STEP);
     if (!c->refused && length && claimed > limit)
         c->refused = 413;
     else if (!c->refused && upload)
@@ -178,13 +178,13 @@ static bool take_body(struct http_connection *c, const char *data, size_t n)
 {
     const struct http_options *o = &c->server->o;
     uint64_t limit = c->file >= 0 ? o->max_upload_bytes : o->max_body_bytes;
-    if (!framing_take(&c->framing, data, n))
+    if (!http_framing_take(&c->framing, data, n))
         refuse_body(c, "A line between the chunks of the body does not end with CR LF");
     c->received += n;
     if (c->file >= 0)
-        connection_awaits(c, 0);
+        http_connection_awaits(c, 0);
     else if (c->received / BODY_STEP != (c->received - n) / BODY_STEP)
-        connection_awaits(c, BODY_STEP);
+        http_connection_awaits(c, BODY_STEP);
     if (c->refused)
         return c->received < limit + PATIENCE_BYTES;
     if (c->received > limit) {
@@ -213,7 +213,7 @@ static bool recover(struct http_server *s, unsigned own)
 {
     if (mem_recover())
         return true;
-    bool alone = lanes_running(&s->lanes) <= own;
+    bool alone = http_lanes_running(&s->lanes) <= own;
     if (alone && s->o.give_memory)
         s->o.give_memory(s->arg);
     return alone && mem_recover();
@@ -239,12 +239,12 @@ static void run_handler(struct http_connection *c)
         c->deadline_ns = c->begun_ns + (int64_t)s->o.max_handler_s * 1000000000;
     s->handler(s->arg, q);
     q->making = NULL;
-    connection_may_hold(c, 0);
+    http_connection_may_hold(c, 0);
 }
 
 static bool has_left(void *connection)
 {
-    return connection_hung_up(connection);
+    return http_connection_hung_up(connection);
 }
 
 static enum MHD_Result answer(struct http_connection *c)
@@ -265,29 +265,29 @@ static enum MHD_Result answer(struct http_connection *c)
         {503, "Too many bodies at once"}, {507, "The upload cannot be stored"}};
     for (size_t i = 0; c->refused && i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i].status == c->refused)
-            return connection_refuse(c, c->refused, c->why ? c->why : reasons[i].why), c->result;
+            return http_connection_refuse(c, c->refused, c->why ? c->why : reasons[i].why), c->result;
     if (!strcmp(q->method, "OPTIONS")) {
-        connection_send_nothing(c);
+        http_connection_send_nothing(c);
         return c->result;
     }
     if (c->peer)
-        peer_rests(s->peers, c->peer);
+        http_peer_rests(s->peers, c->peer);
     bool waits = !is_public(c);
     enum lane lane = waits ? lane_of(c) : LANES;
-    enum lane_entry entry = waits ? lanes_take(&s->lanes, lane, has_left, c) : LANE_ENTERED;
+    enum lane_entry entry = waits ? http_lanes_take(&s->lanes, lane, has_left, c) : LANE_ENTERED;
     if (entry != LANE_ENTERED)
-        return connection_refuse(c, 503, no_entry[entry]), c->result;
+        return http_connection_refuse(c, 503, no_entry[entry]), c->result;
     c->begun_ns = time_monotonic_ns();
     mem_begin();
     if (!waits || recover(s, 1))
         run_handler(c);
     else
-        connection_lacks_memory(c);
+        http_connection_lacks_memory(c);
     arena_fini(&c->work);
     if (waits)
-        lanes_leave(&s->lanes, lane);
+        http_lanes_leave(&s->lanes, lane);
     if (!c->replied)
-        connection_refuse(c, 500, "No answer");
+        http_connection_refuse(c, 500, "No answer");
     return c->result;
 }
 
@@ -296,8 +296,8 @@ static enum MHD_Result answer(struct http_connection *c)
  * Continue". */
 static bool is_worth_draining(const struct http_connection *c)
 {
-    const char *length = connection_header(c, "Content-Length");
-    return c->refused == 413 && !connection_header(c, "Expect") && length &&
+    const char *length = http_connection_header(c, "Content-Length");
+    return c->refused == 413 && !http_connection_header(c, "Expect") && length &&
         strtoull(length, NULL, 10) < PATIENCE_BYTES;
 }
 
@@ -316,7 +316,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const c
     }
     if (c->replied)
         return MHD_YES;
-    if (head_has_trailer(mhd))
+    if (http_head_has_trailer(mhd))
         refuse_body(c, "Fields behind the body (trailers) are not taken");
     return answer(c);
 }
@@ -326,7 +326,7 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **state, en
     struct http_connection *c = *state;
     if (!c)
         return;
-    connection_awaits(c, 0);
+    http_connection_awaits(c, 0);
     if (c->file >= 0) {
         close(c->file);
         unlink(c->request.body_file);
@@ -355,9 +355,9 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **peer, en
     struct http_server *s = arg;
     const union MHD_ConnectionInfo *fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     if (code == MHD_CONNECTION_NOTIFY_STARTED && fd)
-        *peer = peers_add(s->peers, fd->connect_fd);
+        *peer = http_peers_add(s->peers, fd->connect_fd);
     if (code == MHD_CONNECTION_NOTIFY_CLOSED && *peer) {
-        peers_remove(s->peers, *peer);
+        http_peers_remove(s->peers, *peer);
         *peer = NULL;
     }
 }
@@ -390,9 +390,9 @@ static int start_daemon(struct http_server *s, int fd, struct err *e)
 
 static void free_server(struct http_server *s)
 {
-    lanes_fini(&s->lanes);
-    peers_free(s->peers);
-    gzip_packers_free(s->packers);
+    http_lanes_fini(&s->lanes);
+    http_peers_free(s->peers);
+    http_gzip_packers_free(s->packers);
     free(s->cert);
     free(s->key);
     free(s);
@@ -416,14 +416,14 @@ int http_server_start(
     s->o.max_waiting_bytes = o->max_waiting_bytes ? o->max_waiting_bytes : 256 << 20;
     s->o.max_held_bytes = o->max_held_bytes ? o->max_held_bytes : 256 << 20;
     s->o.max_bodies_bytes = o->max_bodies_bytes ? o->max_bodies_bytes : 256 << 20;
-    lanes_init(&s->lanes, s->o.max_handlers);
-    s->packers = gzip_packers_new(s->o.max_handlers);
-    s->peers = peers_new(s->o.max_connections, s->o.timeout_s, s->o.slowest_bytes_per_s);
+    http_lanes_init(&s->lanes, s->o.max_handlers);
+    s->packers = http_gzip_packers_new(s->o.max_handlers);
+    s->peers = http_peers_new(s->o.max_connections, s->o.timeout_s, s->o.slowest_bytes_per_s);
     if (!o->tls_cert != !o->tls_key)
         rc = err_set(e, ERR_ARG, "--tls-cert and --tls-key go together");
     else if (o->tls_cert && !(rc = file_read(o->tls_cert, 1 << 20, &s->cert, &n, e)))
         rc = file_read(o->tls_key, 1 << 20, &s->key, &n, e);
-    if (!rc && !(rc = listen_on(s->o.listen, s->address, sizeof s->address, s->cert != NULL, &fd, e)) &&
+    if (!rc && !(rc = http_listen_on(s->o.listen, s->address, sizeof s->address, s->cert != NULL, &fd, e)) &&
         (rc = start_daemon(s, fd, e)))
         close(fd);
     if (rc) {
@@ -445,8 +445,8 @@ void http_server_stop(struct http_server *s)
     if (!s)
         return;
     atomic_store(&s->stopping, true);
-    lanes_stop(&s->lanes);
-    peers_stop(s->peers);
+    http_lanes_stop(&s->lanes);
+    http_peers_stop(s->peers);
     MHD_stop_daemon(s->daemon);
     large_keep(0);
     free_server(s);

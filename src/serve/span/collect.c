@@ -26,7 +26,7 @@ static int open_grpc(struct span_collector *c, struct err *e)
         .tls_key = c->o.tls_key,
         .token = c->o.token,
         .max_message_bytes = COLLECT_MOST_BODY_BYTES};
-    return o.listen ? grpc_server_start(&o, collect_grpc, c, &c->grpc, e) : 0;
+    return o.listen ? http_grpc_server_start(&o, collect_grpc, c, &c->grpc, e) : 0;
 }
 
 int span_collect_start(const struct span_collect_options *o, struct span_collector **out, struct err *e)
@@ -65,7 +65,7 @@ int span_collect_start(const struct span_collect_options *o, struct span_collect
 const char *span_collect_address(const struct span_collector *c, enum span_door door)
 {
     if (door == SPAN_DOOR_GRPC)
-        return c->grpc ? grpc_server_address(c->grpc) : NULL;
+        return c->grpc ? http_grpc_server_address(c->grpc) : NULL;
     return c->doors[door] ? http_server_address(c->doors[door]) : NULL;
 }
 
@@ -73,7 +73,7 @@ void span_collect_stop(struct span_collector *c)
 {
     for (size_t i = 0; i < SPAN_DOORS; i++)
         http_server_stop(c->doors[i]);
-    grpc_server_stop(c->grpc);
+    http_grpc_server_stop(c->grpc);
     behind_stop(c);
     forward_stop(c);
     log_close(c->log);
