@@ -143,20 +143,20 @@ static void put_difference(struct text *t, const struct show_difference *d, bool
 {
     const struct show_part *p = &d->kind.part;
     if (p->reason >= 0) {
-        say_reason(t, p);
+        show_say_reason(t, p);
     } else if (show_is_network(p)) {
         text_puts(t, "network from ");
-        say_name(t, p->from, SAY_HOST_CELLS);
+        show_say_name(t, p->from, SAY_HOST_CELLS);
         text_puts(t, " to ");
-        say_name(t, p->host, SAY_HOST_CELLS);
+        show_say_name(t, p->host, SAY_HOST_CELLS);
     } else {
-        say_name(t, p->host, SAY_HOST_CELLS);
+        show_say_name(t, p->host, SAY_HOST_CELLS);
         if (whole && p->comm && p->tid >= 0) {
             text_puts(t, " ");
-            say_name(t, p->comm, SAY_NAME_CELLS);
+            show_say_name(t, p->comm, SAY_NAME_CELLS);
         }
         text_puts(t, " ");
-        say_done(t, p);
+        show_say_done(t, p);
     }
     put_change(t, change_of(d));
 }

@@ -83,11 +83,11 @@ static void write_answer(char name, const struct show_answer *a, const struct sh
 {
     char who[160];
     text_printf(t, "%c  ", name);
-    terminal_style(style, t, "1");
+    show_terminal_style(style, t, "1");
     show_text(t, show_name(a->source, a->path->start, a->path->end, a->path->end, who, sizeof who), TERMINAL_MAX_NAME);
-    terminal_style(style, t, "0");
+    show_terminal_style(style, t, "0");
     text_putc(t, '\n');
-    terminal_sentence(a->path, a->source, style, t);
+    show_terminal_sentence(a->path, a->source, style, t);
     text_putc(t, '\n');
 }
 
@@ -113,7 +113,7 @@ static void write_signed(struct text *t, int64_t ns, struct text *scratch)
     scratch->n = 0;
     text_puts(scratch, ns < 0 ? "−" : ns > 0 ? "+" : "");
     text_duration(scratch, ns < 0 ? -ns : ns);
-    terminal_right(t, text_cstr(scratch), TIME_CELLS + 1);
+    show_terminal_right(t, text_cstr(scratch), TIME_CELLS + 1);
 }
 
 /* Writes a bar: time in both is full; additional time is light (only a) or dense (only b). */
@@ -135,7 +135,7 @@ static void write_lines(const struct show_differences *all, const struct show_st
     int64_t longest = 0;
     for (size_t i = 0; i < shown; i++) {
         what_of(&all->v[i], &scratch);
-        widest = terminal_widest(widest, text_cstr(&scratch));
+        widest = show_terminal_widest(widest, text_cstr(&scratch));
         for (int k = 0; k < 2; k++)
             longest = all->v[i].ns[k] > longest ? all->v[i].ns[k] : longest;
     }
@@ -143,25 +143,25 @@ static void write_lines(const struct show_differences *all, const struct show_st
     widest = widest > room * 2 / 3 ? room * 2 / 3 : widest;
     size_t bar = room > widest + 2 ? room - widest - 2 : 0;
     text_fill(t, ' ', TERMINAL_INDENT);
-    terminal_right(t, "a", TIME_CELLS);
-    terminal_right(t, "b", TIME_CELLS + 1);
-    terminal_right(t, "b − a", TIME_CELLS + 2);
+    show_terminal_right(t, "a", TIME_CELLS);
+    show_terminal_right(t, "b", TIME_CELLS + 1);
+    show_terminal_right(t, "b − a", TIME_CELLS + 2);
     text_putc(t, '\n');
     for (size_t i = 0; i < shown; i++) {
         const struct show_difference *d = &all->v[i];
         text_fill(t, ' ', TERMINAL_INDENT);
-        terminal_right(t, d->ns[0] ? terminal_duration(d->ns[0], &scratch) : "–", TIME_CELLS);
+        show_terminal_right(t, d->ns[0] ? show_terminal_duration(d->ns[0], &scratch) : "–", TIME_CELLS);
         text_putc(t, ' ');
-        terminal_right(t, d->ns[1] ? terminal_duration(d->ns[1], &scratch) : "–", TIME_CELLS);
+        show_terminal_right(t, d->ns[1] ? show_terminal_duration(d->ns[1], &scratch) : "–", TIME_CELLS);
         text_putc(t, ' ');
         write_signed(t, d->ns[1] - d->ns[0], &scratch);
         text_fill(t, ' ', 2);
         what_of(d, &scratch);
-        terminal_left(t, text_cstr(&scratch), widest);
+        show_terminal_left(t, text_cstr(&scratch), widest);
         text_fill(t, ' ', 2);
-        terminal_color(style, t, d->kind.part.state);
+        show_terminal_color(style, t, d->kind.part.state);
         write_bar(d, longest, bar < BAR_CELLS ? bar : BAR_CELLS, style->ascii, t);
-        terminal_style(style, t, "0");
+        show_terminal_style(style, t, "0");
         text_putc(t, '\n');
     }
     if (shown < all->n)
@@ -176,12 +176,12 @@ void show_compare_terminal(
 {
     struct arena arena = {0};
     struct text sentence = {.fd = -1};
-    struct show_style style = terminal_style_of(given);
+    struct show_style style = show_terminal_style_of(given);
     struct show_differences all = compare(a, b, &arena);
     write_answer('a', a, &style, t);
     write_answer('b', b, &style, t);
     show_compare_sentence(&all, &sentence);
-    terminal_words(text_cstr(&sentence), &style, t);
+    show_terminal_words(text_cstr(&sentence), &style, t);
     text_putc(t, '\n');
     write_lines(&all, &style, t);
     text_fini(&sentence);

@@ -7,7 +7,7 @@
 #include "graph/graph.h"
 #include "show/words.h"
 
-void say_name(struct text *t, const char *name, size_t cells)
+void show_say_name(struct text *t, const char *name, size_t cells)
 {
     show_text(t, name && *name ? name : "?", cells);
 }
@@ -21,7 +21,7 @@ static void with_detail(struct text *t, const char *words, const char *link, con
     }
 }
 
-void say_done(struct text *t, const struct show_part *p)
+void show_say_done(struct text *t, const struct show_part *p)
 {
     const char *d = p->detail;
     switch (p->state) {
@@ -51,7 +51,7 @@ static bool is_one(const struct show_kind *k)
     return k->part.duration > k->duration / 2;
 }
 
-void say_who(struct text *t, const struct show_kind *k)
+void show_say_who(struct text *t, const struct show_kind *k)
 {
     if (k->part.tid < 0) {
         text_puts(t, k->part.state == GRAPH_NETWORK ? "messages" : "interrupts");
@@ -61,20 +61,20 @@ void say_who(struct text *t, const struct show_kind *k)
         text_printf(t, "%d ", k->part.tid);
     else
         text_printf(t, "%zu × ", k->threads);
-    say_name(t, k->part.comm, SAY_NAME_CELLS);
+    show_say_name(t, k->part.comm, SAY_NAME_CELLS);
 }
 
-int64_t said_time(const struct show_kind *k)
+int64_t show_said_time(const struct show_kind *k)
 {
     return is_one(k) ? k->part.duration : k->duration;
 }
 
-void say_time(struct text *t, const struct show_kind *k)
+void show_say_time(struct text *t, const struct show_kind *k)
 {
-    text_duration(t, said_time(k));
+    text_duration(t, show_said_time(k));
 }
 
-void say_reason(struct text *t, const struct show_part *p)
+void show_say_reason(struct text *t, const struct show_part *p)
 {
     static const struct {
         const char *words, *link;

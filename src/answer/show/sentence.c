@@ -115,7 +115,7 @@ static int percent(const struct story *s, int64_t part)
 /* Returns whether the name covers the whole share: no other part would show as another percentage. */
 static bool is_whole(const struct story *s, const struct group *g)
 {
-    return percent(s, said_time(g->top)) == percent(s, g->duration);
+    return percent(s, show_said_time(g->top)) == percent(s, g->duration);
 }
 
 static void put_network(struct text *t, const struct story *s, const struct group *g, enum brevity brief)
@@ -123,18 +123,18 @@ static void put_network(struct text *t, const struct story *s, const struct grou
     text_puts(t, "network");
     if (is_whole(s, g) && brief < NAMES_ONLY && g->top->part.from) {
         text_puts(t, " from ");
-        say_name(t, g->top->part.from, SAY_HOST_CELLS);
+        show_say_name(t, g->top->part.from, SAY_HOST_CELLS);
         text_puts(t, " to ");
-        say_name(t, g->top->part.host, SAY_HOST_CELLS);
+        show_say_name(t, g->top->part.host, SAY_HOST_CELLS);
     }
 }
 
 static void put_subject(struct text *t, const struct story *s, const struct group *g)
 {
     if (s->division == BY_MACHINE)
-        say_name(t, g->top->part.host, SAY_HOST_CELLS);
+        show_say_name(t, g->top->part.host, SAY_HOST_CELLS);
     else
-        say_who(t, g->top);
+        show_say_who(t, g->top);
 }
 
 /* Writes a group that is all by its top. */
@@ -146,18 +146,18 @@ static void put_whole(struct text *t, const struct story *s, const struct group 
     if (s->division == BY_THREAD && p->tid < 0)
         text_puts(t, "took");
     else
-        say_done(t, p);
+        show_say_done(t, p);
     if (s->division == BY_MACHINE && brief == FULL) {
         text_puts(t, " (");
         if (p->tid >= 0) {
-            say_who(t, g->top);
+            show_say_who(t, g->top);
             text_puts(t, ", ");
         }
-        say_time(t, g->top);
+        show_say_time(t, g->top);
         text_putc(t, ')');
     } else if (s->division == BY_THREAD && brief < NAMES_ONLY) {
         text_putc(t, ' ');
-        say_time(t, g->top);
+        show_say_time(t, g->top);
     }
 }
 
@@ -167,37 +167,37 @@ static void put_mixed(struct text *t, const struct story *s, const struct group 
     put_subject(t, s, g);
     if (brief == NO_EXAMPLES && g->top->duration > g->duration / 2) {
         text_puts(t, " mostly ");
-        say_done(t, p);
+        show_say_done(t, p);
     }
     if (brief > FULL)
         return;
     text_puts(t, ", of which ");
     if (s->division == BY_MACHINE)
-        say_who(t, g->top);
+        show_say_who(t, g->top);
     else
         text_puts(t, "it");
     text_putc(t, ' ');
     if (p->tid < 0)
         text_puts(t, "took");
     else
-        say_done(t, p);
+        show_say_done(t, p);
     text_putc(t, ' ');
-    say_time(t, g->top);
+    show_say_time(t, g->top);
 }
 
 static void put_work(struct text *t, const struct group *g, enum brevity brief)
 {
     struct show_part p = g->top->part;
     p.detail = NULL;
-    say_done(t, &p);
+    show_say_done(t, &p);
     if (brief == NAMES_ONLY || g->hosts < 2)
         return;
     text_printf(t, " on %zu machines", g->hosts);
     if (brief == FULL) {
         text_puts(t, " (most on ");
-        say_name(t, p.host, SAY_HOST_CELLS);
+        show_say_name(t, p.host, SAY_HOST_CELLS);
         text_puts(t, ", ");
-        say_time(t, g->top);
+        show_say_time(t, g->top);
         text_putc(t, ')');
     }
 }
@@ -211,7 +211,7 @@ static void put_group(struct text *t, const struct story *s, const struct group 
 {
     put_percent(t, s, g->duration);
     if (g->top->part.reason >= 0)
-        say_reason(t, &g->top->part);
+        show_say_reason(t, &g->top->part);
     else if (show_is_network(&g->top->part))
         put_network(t, s, g, brief);
     else if (s->division == BY_WORK)

@@ -15,16 +15,16 @@ static void write_head(const struct show_rows *s, const struct show_style *style
     const struct path *p = s->path;
     char name[160];
     struct text scratch = {.fd = -1}, head = {.fd = -1};
-    terminal_style(style, t, "1");
+    show_terminal_style(style, t, "1");
     show_text(t, show_name(s->source, p->start, p->end, p->end, name, sizeof name), TERMINAL_MAX_NAME);
-    terminal_style(style, t, "0");
+    show_terminal_style(style, t, "0");
     text_puts(&head, "  ");
     time_write_utc(&head, p->begin, false);
-    text_printf(&head, "  →  +%s", terminal_duration(p->end - p->begin, &scratch));
+    text_printf(&head, "  →  +%s", show_terminal_duration(p->end - p->begin, &scratch));
     text_printf(&head, "   %zu machine%s, %zu segment%s", s->hosts, s->hosts == 1 ? "" : "s", p->n_segments,
         p->n_segments == 1 ? "" : "s");
     if (style->clock_error_ns >= 0 && s->hosts > 1)
-        text_printf(&head, ", clock ±%s", terminal_duration(style->clock_error_ns, &scratch));
+        text_printf(&head, ", clock ±%s", show_terminal_duration(style->clock_error_ns, &scratch));
     size_t cells = text_cells(name, strlen(name));
     show_text(t, text_cstr(&head), (size_t)style->width - (cells < TERMINAL_MAX_NAME ? cells : TERMINAL_MAX_NAME));
     text_putc(t, '\n');
@@ -32,7 +32,7 @@ static void write_head(const struct show_rows *s, const struct show_style *style
     text_fini(&scratch);
 }
 
-void terminal_words(const char *words, const struct show_style *style, struct text *t)
+void show_terminal_words(const char *words, const struct show_style *style, struct text *t)
 {
     size_t width = (size_t)style->width - TERMINAL_INDENT, used = 0;
     for (const char *word = words; *word;) {
@@ -49,16 +49,16 @@ void terminal_words(const char *words, const struct show_style *style, struct te
     text_putc(t, '\n');
 }
 
-void terminal_sentence(
+void show_terminal_sentence(
     const struct path *p, const struct path_source *source, const struct show_style *style, struct text *t)
 {
     struct text all = {.fd = -1};
     show_sentence(p, source, &all);
-    terminal_words(text_cstr(&all), style, t);
+    show_terminal_words(text_cstr(&all), style, t);
     text_fini(&all);
 }
 
-struct show_style terminal_style_of(const struct show_style *given)
+struct show_style show_terminal_style_of(const struct show_style *given)
 {
     struct show_style style = *given;
     if (style.width < MIN_WIDTH)
@@ -95,7 +95,7 @@ static void write_notes(const struct path *p, const struct show_style *style, st
     for (int r = 0; r <= PATH_PENDING; r++)
         if (by_reason[r]) {
             line.n = 0;
-            text_printf(&line, "unexplained %s: %s", terminal_duration(by_reason[r], &scratch), meaning[r]);
+            text_printf(&line, "unexplained %s: %s", show_terminal_duration(by_reason[r], &scratch), meaning[r]);
             if (peer[r])
                 text_printf(&line, " (%s)", peer[r]);
             write_note(text_cstr(&line), style, t);
@@ -103,7 +103,7 @@ static void write_notes(const struct path *p, const struct show_style *style, st
     if (show_assumed(p)) {
         line.n = 0;
         text_printf(&line, "assumed %s: threads that ran until a message came are taken to have waited for it",
-            terminal_duration(show_assumed(p), &scratch));
+            show_terminal_duration(show_assumed(p), &scratch));
         write_note(text_cstr(&line), style, t);
     }
     if (p->clamped)
@@ -136,7 +136,7 @@ static void write_segments(const struct show_rows *s, const struct show_style *s
     char name[160];
     for (size_t i = 0; i < p->n_segments; i++) {
         const struct path_segment *g = &p->segments[i];
-        names = terminal_widest(names, show_name(s->source, g->row, g->begin, g->end, name, sizeof name));
+        names = show_terminal_widest(names, show_name(s->source, g->row, g->begin, g->end, name, sizeof name));
     }
     size_t most = style->width > 0 && style->width - 40 < TERMINAL_MAX_NAME ? (size_t)style->width - 40
                                                                             : TERMINAL_MAX_NAME;
@@ -146,14 +146,14 @@ static void write_segments(const struct show_rows *s, const struct show_style *s
         scratch.n = 0;
         text_putc(&scratch, '+');
         text_duration(&scratch, g->begin - p->begin);
-        terminal_right(t, text_cstr(&scratch), TERMINAL_INDENT + 11);
-        terminal_right(t, terminal_duration(g->end - g->begin, &scratch), 11);
+        show_terminal_right(t, text_cstr(&scratch), TERMINAL_INDENT + 11);
+        show_terminal_right(t, show_terminal_duration(g->end - g->begin, &scratch), 11);
         text_fill(t, ' ', 2);
-        terminal_left(t, show_name(s->source, g->row, g->begin, g->end, name, sizeof name), names);
+        show_terminal_left(t, show_name(s->source, g->row, g->begin, g->end, name, sizeof name), names);
         text_fill(t, ' ', 2);
-        terminal_color(style, t, g->state);
+        show_terminal_color(style, t, g->state);
         text_puts(t, graph_state_name(g->state));
-        terminal_style(style, t, "0");
+        show_terminal_style(style, t, "0");
         size_t used = TERMINAL_INDENT + 11 + 11 + 2 + names + 2 + strlen(graph_state_name(g->state)),
                room = style->width > 0 ? (size_t)style->width : SIZE_MAX;
         scratch.n = 0;
@@ -174,15 +174,15 @@ void show_terminal(
     const struct path *p, const struct path_source *source, const struct show_style *given, struct text *t)
 {
     struct show_rows s;
-    struct show_style style = terminal_style_of(given);
+    struct show_style style = show_terminal_style_of(given);
     show_rows_init(&s, p, source);
     write_head(&s, &style, t);
     if (p->end > p->begin) {
-        terminal_sentence(p, source, &style, t);
+        show_terminal_sentence(p, source, &style, t);
         text_putc(t, '\n');
-        terminal_summary(p, source, &style, t);
+        show_terminal_summary(p, source, &style, t);
         text_putc(t, '\n');
-        terminal_picture(&s, &style, t);
+        show_terminal_picture(&s, &style, t);
         terminal_stacks(p, source, &style, t);
     }
     if (p->n_gaps || p->clamped || show_assumed(p)) {

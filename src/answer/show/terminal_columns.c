@@ -8,7 +8,7 @@
 #include "show/terminal.h"
 #include "show/words.h"
 
-void terminal_color(const struct show_style *style, struct text *t, int state)
+void show_terminal_color(const struct show_style *style, struct text *t, int state)
 {
     static const uint8_t codes[GRAPH_STATE_COUNT] = {
         [GRAPH_UNKNOWN] = 242,
@@ -30,7 +30,7 @@ void terminal_color(const struct show_style *style, struct text *t, int state)
         text_style(t, sequence);
 }
 
-void terminal_style(const struct show_style *style, struct text *t, const char *code)
+void show_terminal_style(const struct show_style *style, struct text *t, const char *code)
 {
     char sequence[32];
     snprintf(sequence, sizeof sequence, "\033[%sm", code);
@@ -38,7 +38,7 @@ void terminal_style(const struct show_style *style, struct text *t, const char *
         text_style(t, sequence);
 }
 
-void terminal_left(struct text *t, const char *s, size_t width)
+void show_terminal_left(struct text *t, const char *s, size_t width)
 {
     size_t before = t->n;
     show_text(t, s, width);
@@ -46,21 +46,21 @@ void terminal_left(struct text *t, const char *s, size_t width)
     text_fill(t, ' ', used < width ? width - used : 0);
 }
 
-void terminal_right(struct text *t, const char *s, size_t width)
+void show_terminal_right(struct text *t, const char *s, size_t width)
 {
     size_t used = text_cells(s, strlen(s));
     text_fill(t, ' ', used < width ? width - used : 0);
     show_text(t, s, width);
 }
 
-const char *terminal_duration(int64_t ns, struct text *scratch)
+const char *show_terminal_duration(int64_t ns, struct text *scratch)
 {
     scratch->n = 0;
     text_duration(scratch, ns);
     return text_cstr(scratch);
 }
 
-size_t terminal_widest(size_t a, const char *s)
+size_t show_terminal_widest(size_t a, const char *s)
 {
     size_t n = text_cells(s, strlen(s));
     return n > a ? n : a;

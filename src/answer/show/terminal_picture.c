@@ -94,13 +94,13 @@ static void write_track(const struct tracks *l, size_t track, int64_t span, cons
             continue;
         }
         if (most != last)
-            terminal_color(style, t, most);
+            show_terminal_color(style, t, most);
         last = most;
         used[most] = true;
         bool thin = sum * (int64_t)l->columns * 5 < span;
         text_puts(t, thin ? (style->ascii ? "'" : "▏") : glyph(most, style->ascii));
     }
-    terminal_style(style, t, "0");
+    show_terminal_style(style, t, "0");
 }
 
 static void write_axis(size_t name, size_t columns, int64_t span, struct text *t)
@@ -109,8 +109,9 @@ static void write_axis(size_t name, size_t columns, int64_t span, struct text *t
     size_t ticks = columns >= 60 ? 4 : 2, at = 0;
     text_fill(t, ' ', TERMINAL_INDENT + name + 2);
     for (size_t i = 0; i <= ticks; i++) {
-        const char *label = i ? terminal_duration((int64_t)((__int128)span * (int64_t)i / (int64_t)ticks), &scratch)
-                              : "0";
+        const char *label = i
+            ? show_terminal_duration((int64_t)((__int128)span * (int64_t)i / (int64_t)ticks), &scratch)
+            : "0";
         size_t cells = text_cells(label, strlen(label)), target = columns * i / ticks;
         size_t start = i == ticks ? target - (cells < target ? cells : target) : i ? target - cells / 2 : 0;
         if (start < at + (i > 0))
@@ -132,9 +133,9 @@ static void write_legend(
         size_t cells = strlen(graph_state_name(state)) + 4;
         if (!used[state] || at + cells > (size_t)style->width)
             continue;
-        terminal_color(style, t, state);
+        show_terminal_color(style, t, state);
         text_puts(t, glyph(state, style->ascii));
-        terminal_style(style, t, "0");
+        show_terminal_style(style, t, "0");
         text_printf(t, " %s  ", graph_state_name(state));
         at += cells;
     }
@@ -151,7 +152,7 @@ static void track_name(const struct show_row *r, char *buf, size_t n)
         snprintf(buf, n, "%s:%d", r->host, r->tid);
 }
 
-void terminal_picture(const struct show_rows *s, const struct show_style *style, struct text *t)
+void show_terminal_picture(const struct show_rows *s, const struct show_style *style, struct text *t)
 {
     struct tracks l;
     size_t name = 0;
@@ -161,7 +162,7 @@ void terminal_picture(const struct show_rows *s, const struct show_style *style,
     choose_tracks(s, &l);
     for (size_t i = 0; i < l.n; i++) {
         track_name(&s->rows.v[l.of[i]], buf, sizeof buf);
-        name = terminal_widest(name, buf);
+        name = show_terminal_widest(name, buf);
     }
     name = name > TERMINAL_MAX_NAME ? TERMINAL_MAX_NAME : name;
     l.columns = (size_t)style->width - TERMINAL_INDENT - name - 3;
@@ -169,7 +170,7 @@ void terminal_picture(const struct show_rows *s, const struct show_style *style,
     for (size_t i = 0; i < l.n; i++) {
         track_name(&s->rows.v[l.of[i]], buf, sizeof buf);
         text_fill(t, ' ', TERMINAL_INDENT);
-        terminal_left(t, buf, name);
+        show_terminal_left(t, buf, name);
         text_puts(t, style->ascii ? " |" : " ▏");
         write_track(&l, i, span, style, used, t);
         text_puts(t, style->ascii ? "|\n" : "▏\n");

@@ -105,18 +105,18 @@ static void write_line(
     struct text scratch = {.fd = -1};
     size_t used = TERMINAL_INDENT + 7 + 11 + 2 + columns[0] + 1 + columns[1] + 1 + columns[2] + 2;
     size_t room = style->width > (int)used + 4 ? (size_t)style->width - used : 0;
-    terminal_style(style, t, "1");
+    show_terminal_style(style, t, "1");
     text_printf(t, "%*s%5.1f %%", TERMINAL_INDENT, "", span ? 100.0 * (double)l->duration / (double)span : 0.0);
-    terminal_style(style, t, "0");
-    terminal_right(t, terminal_duration(l->duration, &scratch), 11);
+    show_terminal_style(style, t, "0");
+    show_terminal_right(t, show_terminal_duration(l->duration, &scratch), 11);
     text_fill(t, ' ', 2);
-    terminal_left(t, l->host, columns[0]);
+    show_terminal_left(t, l->host, columns[0]);
     text_fill(t, ' ', 1);
-    terminal_left(t, l->thread, columns[1]);
+    show_terminal_left(t, l->thread, columns[1]);
     text_fill(t, ' ', 1);
-    terminal_color(style, t, l->state);
+    show_terminal_color(style, t, l->state);
     show_text(t, graph_state_name(l->state), columns[2]);
-    terminal_style(style, t, "0");
+    show_terminal_style(style, t, "0");
     if (l->detail[0] && room) {
         text_fill(t, ' ', columns[2] - strlen(graph_state_name(l->state)) + 2);
         show_text(t, l->detail, room);
@@ -125,7 +125,7 @@ static void write_line(
     text_fini(&scratch);
 }
 
-void terminal_summary(
+void show_terminal_summary(
     const struct path *p, const struct path_source *source, const struct show_style *style, struct text *t)
 {
     struct summary all = {0};
@@ -135,9 +135,9 @@ void terminal_summary(
         qsort(all.v, all.n, sizeof *all.v, by_duration);
     size_t shown = all.n > MAX_LINES + 1 ? MAX_LINES : all.n;
     for (size_t i = 0; i < shown; i++) {
-        columns[0] = terminal_widest(columns[0], all.v[i].host);
-        columns[1] = terminal_widest(columns[1], all.v[i].thread);
-        columns[2] = terminal_widest(columns[2], graph_state_name(all.v[i].state));
+        columns[0] = show_terminal_widest(columns[0], all.v[i].host);
+        columns[1] = show_terminal_widest(columns[1], all.v[i].thread);
+        columns[2] = show_terminal_widest(columns[2], graph_state_name(all.v[i].state));
     }
     size_t names = (size_t)style->width - 38; /* width left by percentage, duration and the longest state */
     columns[0] = columns[0] > names * 2 / 5 ? names * 2 / 5 : columns[0];
@@ -150,7 +150,7 @@ void terminal_summary(
     if (shown < all.n) {
         struct text scratch = {.fd = -1};
         text_printf(t, "%*s%5.1f %%", TERMINAL_INDENT, "", 100.0 * (double)rest / (double)(p->end - p->begin));
-        terminal_right(t, terminal_duration(rest, &scratch), 11);
+        show_terminal_right(t, show_terminal_duration(rest, &scratch), 11);
         text_printf(t, "  … %zu more\n", all.n - shown);
         text_fini(&scratch);
     }
