@@ -82,9 +82,9 @@ static void answer_request(const uint8_t *data, size_t n)
         for (size_t i = 0; i < r.n_hosts; i++)
             mapped |= r.hosts[i].map != NULL;
         /* What was asked may be anything; what is answered makes sense, unless times are told by a senseless clock. */
-        if (fragment_unpack(&f, out.v, out.n, r.n_hosts, r.n_windows, NULL) && !mapped)
+        if (path_fragment_unpack(&f, out.v, out.n, r.n_hosts, r.n_windows, NULL) && !mapped)
             abort();
-        fragment_fini(&f);
+        path_fragment_fini(&f);
         path_local_free(local);
         text_fini(&out);
     }
@@ -135,7 +135,7 @@ static void answer_talk(const uint8_t *data, size_t n)
         struct text out = {.fd = -1};
         for (size_t i = 0; i < q.n; i++) {
             told.n = 0;
-            talk_report(hosts[i % n_hosts].flows, q.hosts[i].begin, q.hosts[i].end, &told);
+            path_talk_report(hosts[i % n_hosts].flows, q.hosts[i].begin, q.hosts[i].end, &told);
             cluster_talk_write(&told, &out);
         }
         if (cluster_talk_read(out.v, out.n, q.n, again, NULL))
@@ -159,7 +159,7 @@ static void answer_delays(const uint8_t *data, size_t n)
         struct text out = {.fd = -1};
         for (size_t i = 0; i < q.hosts.n_hosts; i++)
             talk[i] = (struct talk_host){i < n_hosts ? hosts[i].flows : NULL, q.hosts.hosts[i].map};
-        talk_find_delays(talk, q.hosts.n_hosts, q.begin, q.end, q.by_flow, &found);
+        path_talk_find_delays(talk, q.hosts.n_hosts, q.begin, q.end, q.by_flow, &found);
         cluster_delays_write(&found, known, q.hosts.n_hosts, q.by_flow, &out);
         if (cluster_delays_read(out.v, out.n, q.hosts.n_hosts, q.by_flow, &again, known, NULL))
             abort();
@@ -181,7 +181,7 @@ static void join_talk(const uint8_t *data, size_t n)
             told[i].flows = got[i];
             told[i].n_own = flow_addresses(hosts[i % n_hosts].flows, &told[i].own);
         }
-        talk_join(told, HOSTS, &lines);
+        path_talk_join(told, HOSTS, &lines);
     }
     for (size_t i = 0; i < HOSTS; i++)
         vec_free(&got[i]);
@@ -215,8 +215,8 @@ static void follow_trail(const uint8_t *data, size_t n)
             .name = hosts[i % n_hosts].name, .graph = hosts[i % n_hosts].graph, .flows = hosts[i % n_hosts].flows};
     struct path_local *local = path_local_new(here, HOSTS);
     text_put(&trail, (const char *)data, n);
-    requests_asked(local, text_cstr(&trail), INT64_MIN, &client);
-    requests_asked(local, text_cstr(&trail), hosts[0].begin, &client);
+    path_requests_asked(local, text_cstr(&trail), INT64_MIN, &client);
+    path_requests_asked(local, text_cstr(&trail), hosts[0].begin, &client);
     text_fini(&trail);
     path_local_free(local);
 }
@@ -242,7 +242,7 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     struct place_move_progress progress;
     struct cluster_load load;
     struct server_entry server;
-    struct requests_asked asked;
+    struct path_requests_asked asked;
     struct cluster_requests served = {0};
     struct containers_question containers;
     struct condition condition;

@@ -158,19 +158,19 @@ static void pervert_fragment(struct liar *l, const struct bus_question *asked, s
     struct err e = {0};
     if (path_request_read(&a, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES, &r, &e) ||
         cluster_path_answer_read(t->v, t->n, &told, &e) ||
-        fragment_unpack(&f, told.fragment, told.n, r.n_hosts, r.n_windows, &e))
+        path_fragment_unpack(&f, told.fragment, told.n, r.n_hosts, r.n_windows, &e))
         fail("a true answer", &e);
     if (is(l, "loops"))
         make_loops(l, &f);
     if (is(l, "endless")) {
-        fragment_fini(&f);
+        path_fragment_fini(&f);
         f = (struct fragment){0};
         make_endless(l, &r, &f);
     }
     t->n = 0;
     cluster_path_answer_begin(t, told.state);
-    fragment_pack(&f, t);
-    fragment_fini(&f);
+    path_fragment_pack(&f, t);
+    path_fragment_fini(&f);
     arena_fini(&a);
 }
 

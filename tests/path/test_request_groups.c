@@ -93,22 +93,22 @@ static void find(struct world *w)
     w->host = (struct path_local_host){"b", &w->graph, &w->flows, NULL};
     make_address(&w->flows, 2);
     w->local = path_local_new(&w->host, 1);
-    w->found = requests_find(w->local, &(struct requests_question){.begin = INT64_MIN, .end = INT64_MAX});
-    w->groups = request_groups_new(w->found, NULL);
+    w->found = path_requests_find(w->local, &(struct requests_question){.begin = INT64_MIN, .end = INT64_MAX});
+    w->groups = path_request_groups_new(w->found, NULL);
 }
 
 static void end(struct world *w)
 {
-    request_groups_free(w->groups);
-    requests_free(w->found);
+    path_request_groups_free(w->groups);
+    path_requests_free(w->found);
     path_local_free(w->local);
     drop(&w->graph, &w->flows);
 }
 
 static const struct request_group *group(const struct world *w, size_t i)
 {
-    assert_true(i < request_groups_count(w->groups));
-    return request_groups_get(w->groups, i);
+    assert_true(i < path_request_groups_count(w->groups));
+    return path_request_groups_get(w->groups, i);
 }
 
 static void expect_part(const struct request_part *p, const char *comm, int state)
@@ -152,8 +152,8 @@ static void by_what_they_wait_for(void **state)
             SERVE(&w, {0, GRAPH_RUNNING, 900 + 50 * i}, {0, GRAPH_BLOCK_DEVICE, 4000 - 100 * i});
     }
     find(&w);
-    assert_int_equal(request_groups_count(w.groups), 2);
-    assert_int_equal(request_groups_looked(w.groups), 18);
+    assert_int_equal(path_request_groups_count(w.groups), 2);
+    assert_int_equal(path_request_groups_looked(w.groups), 18);
     expect_figures(group(&w, 0), 10, 5400 + WAKE_US, 5800 + WAKE_US, 5900 + WAKE_US);
     assert_int_equal(group(&w, 0)->n_shape, 1);
     expect_part(&group(&w, 0)->shape[0], "server", GRAPH_RUNNING);
@@ -163,8 +163,8 @@ static void by_what_they_wait_for(void **state)
     expect_part(&group(&w, 1)->shape[1], "server", GRAPH_RUNNING);
     for (size_t i = 0; i < 18; i++) {
         struct request_told told;
-        request_groups_tell(w.groups, i, &told);
-        const struct served_request *r = requests_get(w.found, i);
+        path_request_groups_tell(w.groups, i, &told);
+        const struct served_request *r = path_requests_get(w.found, i);
         assert_int_equal(told.group, r->end - r->begin >= (5000 + WAKE_US) * US ? 0 : 1);
         assert_int_equal(told.n_machines, 1);
         assert_int_equal(told.machines[0], 0);
@@ -183,7 +183,7 @@ static void noise(void **state)
         SERVE(&w, {0, GRAPH_RUNNING, 8500 - 50 * i}, {0, GRAPH_TIMER, 1500 - 70 * i});
     SERVE(&w, {0, GRAPH_RUNNING, 7500}, {0, GRAPH_TIMER, 2500});
     find(&w);
-    assert_int_equal(request_groups_count(w.groups), 1);
+    assert_int_equal(path_request_groups_count(w.groups), 1);
     assert_int_equal(group(&w, 0)->count, 21);
     end(&w);
 }
@@ -199,7 +199,7 @@ static void held_up(void **state)
     SERVE(&w, {0, GRAPH_RUNNING, 5000}, {0, GRAPH_PREEMPTED, 9000}, {0, GRAPH_INTERRUPTED, 3000},
         {0, GRAPH_NETWORK, 7000});
     find(&w);
-    assert_int_equal(request_groups_count(w.groups), 1);
+    assert_int_equal(path_request_groups_count(w.groups), 1);
     const struct request_group *g = group(&w, 0);
     expect_figures(g, 20, 5009 + WAKE_US, 5017 + WAKE_US, 24000 + WAKE_US);
     assert_int_equal(g->n_shape, 1);
@@ -271,7 +271,7 @@ static void alone(void **state)
 
     begin(&w);
     find(&w);
-    assert_int_equal(request_groups_count(w.groups), 0);
+    assert_int_equal(path_request_groups_count(w.groups), 0);
     end(&w);
 }
 
@@ -290,7 +290,7 @@ static void pools(void **state)
     SERVE(&w, {0, GRAPH_RUNNING, 1000}, {add_worker(&w, "python3"), GRAPH_RUNNING, 2000});
     SERVE(&w, {0, GRAPH_RUNNING, 1000}, {add_worker(&w, "python2"), GRAPH_RUNNING, 2000});
     find(&w);
-    assert_int_equal(request_groups_count(w.groups), 3);
+    assert_int_equal(path_request_groups_count(w.groups), 3);
     assert_int_equal(group(&w, 0)->count, 3);
     expect_part(&group(&w, 0)->shape[0], "worker-#", GRAPH_RUNNING);
     expect_part(&group(&w, 1)->shape[0], "python3", GRAPH_RUNNING);
@@ -309,7 +309,7 @@ static void servers_apart(void **state)
             &w, i ? other : like, (struct piece[MOST_PIECES]){{0, GRAPH_RUNNING, 10}, {worker, GRAPH_RUNNING, 2000}});
     }
     find(&w);
-    assert_int_equal(request_groups_count(w.groups), 2);
+    assert_int_equal(path_request_groups_count(w.groups), 2);
     assert_int_equal(group(&w, 0)->count, 3);
     assert_int_equal(group(&w, 1)->count, 3);
     end(&w);
@@ -327,8 +327,8 @@ static void sampled(void **state)
     for (int i = 0; i < N; i++)
         SERVE(&w, {0, GRAPH_RUNNING, 1000 + (i * 7) % N});
     find(&w);
-    assert_int_equal(requests_count(w.found), N);
-    assert_int_equal(request_groups_looked(w.groups), REQUESTS_SLOWEST + REQUESTS_SAMPLE);
+    assert_int_equal(path_requests_count(w.found), N);
+    assert_int_equal(path_request_groups_looked(w.groups), REQUESTS_SLOWEST + REQUESTS_SAMPLE);
     const struct request_group *g = group(&w, 0);
     assert_int_equal(g->count, N);
     assert_int_equal(g->max, (1000 + N - 1 + WAKE_US) * US);
@@ -340,7 +340,7 @@ static void sampled(void **state)
     assert_int_equal(g->sums[0].total + g->sums[1].total, g->whole.total);
     for (size_t i = 0; i < N; i += 97) {
         struct request_told told;
-        request_groups_tell(w.groups, i, &told);
+        path_request_groups_tell(w.groups, i, &told);
         assert_int_equal(told.group, 0);
         free(told.machines);
     }

@@ -21,7 +21,7 @@ struct world {
     struct path_local_host hosts[2];
     struct path_local *local;
     struct requests *found;
-    struct requests_lacking lacking;
+    struct path_requests_lacking lacking;
     uint32_t in, out; /* flows of the server */
     uint64_t seq[2];  /* sequence so far, of received and sent bytes */
     int32_t client, server, worker;
@@ -81,8 +81,8 @@ static void find_of(struct world *w, const struct requests_question *q)
         make_peer(&w->flows[i], (uint8_t)(2 - i));
     }
     w->local = path_local_new(w->hosts, 2);
-    w->found = requests_find(w->local, q);
-    requests_lacking(w->found, &w->lacking);
+    w->found = path_requests_find(w->local, q);
+    path_requests_lacking(w->found, &w->lacking);
 }
 
 static void find(struct world *w)
@@ -92,7 +92,7 @@ static void find(struct world *w)
 
 static void end(struct world *w)
 {
-    requests_free(w->found);
+    path_requests_free(w->found);
     path_local_free(w->local);
     for (int i = 0; i < 2; i++)
         drop(&w->graphs[i], &w->flows[i]);
@@ -100,8 +100,8 @@ static void end(struct world *w)
 
 static void expect(const struct world *w, size_t i, int64_t since, int64_t until, uint64_t in, uint64_t out)
 {
-    assert_true(i < requests_count(w->found));
-    const struct served_request *r = requests_get(w->found, i);
+    assert_true(i < path_requests_count(w->found));
+    const struct served_request *r = path_requests_get(w->found, i);
     if (r->begin != since || r->end != until || r->bytes_in != in || r->bytes_out != out)
         fail_msg("request %zu is %lld-%lld, %llu in, %llu out", i, (long long)r->begin, (long long)r->end,
             (unsigned long long)r->bytes_in, (unsigned long long)r->bytes_out);
@@ -109,7 +109,7 @@ static void expect(const struct world *w, size_t i, int64_t since, int64_t until
 
 static void expect_count(const struct world *w, size_t n)
 {
-    assert_int_equal(requests_count(w->found), n);
+    assert_int_equal(path_requests_count(w->found), n);
 }
 
 /* ---- exchanges ---- */
@@ -128,8 +128,8 @@ static void kept_alive(void **state)
     expect_count(&w, 2); /* the third has no reply */
     expect(&w, 0, 1000, 1900, 7, 15);
     expect(&w, 1, 100, 300, 7, 20);
-    assert_int_equal(requests_get(w.found, 0)->thread.host, SERVER);
-    assert_int_equal(requests_get(w.found, 0)->thread.row, w.server);
+    assert_int_equal(path_requests_get(w.found, 0)->thread.host, SERVER);
+    assert_int_equal(path_requests_get(w.found, 0)->thread.row, w.server);
     end(&w);
 }
 
@@ -182,7 +182,7 @@ static void overtaken(void **state)
         find(&w);
         expect_count(&w, 1);
         expect(&w, 0, 100, 300, 20, 40);
-        assert_int_equal(requests_get(w.found, 0)->first_byte, 5000);
+        assert_int_equal(path_requests_get(w.found, 0)->first_byte, 5000);
         end(&w);
     }
 }
@@ -355,8 +355,8 @@ static void handed_over(void **state)
     find(&w);
     expect_count(&w, 1);
     expect(&w, 0, 100, 400, 7, 40);
-    assert_int_equal(requests_get(w.found, 0)->thread.row, w.worker);
-    assert_true(requests_get(w.found, 0)->by_interrupt);
+    assert_int_equal(path_requests_get(w.found, 0)->thread.row, w.worker);
+    assert_true(path_requests_get(w.found, 0)->by_interrupt);
     end(&w);
 }
 
@@ -406,8 +406,9 @@ static void sides(void **state)
         make_send(&w.flows[CLIENT], make_flow(&w.flows[CLIENT], 1, ports[i].client, 2, ports[i].server), 90, 7, 0);
         make_receive(&w.flows[CLIENT], make_flow(&w.flows[CLIENT], 2, ports[i].server, 1, ports[i].client), 310, 20, 0);
         find(&w);
-        if ((int)requests_count(w.found) != ports[i].requests)
-            fail_msg("from port %d to %d: %zu requests", ports[i].client, ports[i].server, requests_count(w.found));
+        if ((int)path_requests_count(w.found) != ports[i].requests)
+            fail_msg(
+                "from port %d to %d: %zu requests", ports[i].client, ports[i].server, path_requests_count(w.found));
         bool alike = (ports[i].client < 32768) == (ports[i].server < 32768) &&
             (ports[i].client < 1024) == (ports[i].server < 1024);
         if (w.lacking.unsided != alike)
@@ -472,7 +473,7 @@ static void as_the_client_saw_it(void **state)
             make_receive(&w.flows[CLIENT], reply, 345, 5020, w.client);
         find(&w);
         expect_count(&w, 1);
-        requests_client(w.found, 0, &c);
+        path_requests_client(w.found, 0, &c);
         assert_true(c.recorded && !c.local);
         assert_int_equal(c.thread.host, CLIENT);
         assert_int_equal(c.thread.row, w.client);
@@ -491,7 +492,7 @@ static void strangers(void **state)
     come(&w, 100, 10);
     go(&w, 300, 10);
     find(&w);
-    requests_client(w.found, 0, &c);
+    path_requests_client(w.found, 0, &c);
     assert_true(!c.recorded && !c.local);
     assert_string_equal(c.address, "host1:4000");
     end(&w);
@@ -513,7 +514,7 @@ static void local(void **state)
     find(&w);
     expect_count(&w, 1);
     expect(&w, 0, 100, 300, 10, 10);
-    requests_client(w.found, 0, &c);
+    path_requests_client(w.found, 0, &c);
     assert_true(c.recorded && c.local);
     assert_int_equal(c.thread.row, w.worker);
     assert_int_equal(c.begin, 99);
@@ -587,12 +588,14 @@ static void anything(void **state)
         }
         find(&w);
         uint64_t in = 0, out = 0;
-        for (size_t i = 0; i < requests_count(w.found); i++) {
-            const struct served_request *r = requests_get(w.found, i), *before = i ? requests_get(w.found, i - 1) : r;
+        for (size_t i = 0; i < path_requests_count(w.found); i++) {
+            const struct served_request *r = path_requests_get(w.found, i),
+                                        *before = i ? path_requests_get(w.found, i - 1) : r;
             assert_true(r->begin <= r->end && r->bytes_in && r->bytes_out);
             assert_true(before->end - before->begin >= r->end - r->begin);
             for (size_t k = 0; k < i; k++)
-                assert_true(requests_get(w.found, k)->end <= r->begin || r->end <= requests_get(w.found, k)->begin);
+                assert_true(
+                    path_requests_get(w.found, k)->end <= r->begin || r->end <= path_requests_get(w.found, k)->begin);
             in += r->bytes_in;
             out += r->bytes_out;
         }

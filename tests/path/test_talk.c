@@ -44,13 +44,14 @@ static void end(struct world *w)
 
 static void saw(struct world *w, int host, struct flow_key k, uint64_t sent, uint64_t received)
 {
-    struct talk_report r = {k, {.packets = sent, .bytes = 10 * sent}, {.packets = received, .bytes = 10 * received}};
+    struct path_talk_report r = {
+        k, {.packets = sent, .bytes = 10 * sent}, {.packets = received, .bytes = 10 * received}};
     vec_push(&w->told[host].flows, r);
 }
 
 static void join(struct world *w)
 {
-    talk_join(w->told, HOSTS, &w->lines);
+    path_talk_join(w->told, HOSTS, &w->lines);
 }
 
 static void assert_line(const struct world *w, size_t i, int32_t from, int32_t to, uint64_t sent, uint64_t received)

@@ -27,7 +27,7 @@ struct candidate_book {
     VEC(bool) listed; /* flags by host, while candidates are listed */
 };
 
-struct candidate_book *candidate_book_new(void)
+struct candidate_book *path_candidate_book_new(void)
 {
     return mem_zalloc(sizeof(struct candidate_book));
 }
@@ -40,7 +40,7 @@ static void address_list_fini(struct address_list *b)
     map_fini(&b->by_address);
 }
 
-void candidate_book_free(struct candidate_book *b)
+void path_candidate_book_free(struct candidate_book *b)
 {
     if (!b)
         return;
@@ -77,20 +77,20 @@ static void enter(struct address_list *b, const struct flow_address *a, size_t n
     }
 }
 
-void candidate_book_skip(struct candidate_book *b)
+void path_candidate_book_skip(struct candidate_book *b)
 {
     b->n++;
     vec_push(&b->listed, false);
 }
 
-void candidate_book_add(struct candidate_book *b, const struct flow_address *own, size_t n_own,
+void path_candidate_book_add(struct candidate_book *b, const struct flow_address *own, size_t n_own,
     const struct flow_address *peers, size_t n_peers)
 {
     enter(&b->owners, own, n_own, b->n);
     enter(&b->askers, peers, n_peers, b->n);
     if (!n_own)
         vec_push(&b->nameless, b->n);
-    candidate_book_skip(b);
+    path_candidate_book_skip(b);
 }
 
 static void find_who_asked_strangers(struct candidate_book *b)
@@ -134,7 +134,7 @@ static void list_hosts_of(
 /* Candidates are the owner of the source address and, if nobody owns it, hosts whose trace reports no addresses.
  * Addresses may have been translated: if only the source was, all others that sent to the destination; if both were,
  * all that sent to an address of no host. */
-void candidates_find(struct candidate_book *b, int32_t host, const struct flow_key *key,
+void path_candidates_find(struct candidate_book *b, int32_t host, const struct flow_key *key,
     bool (*may_send)(void *arg, int32_t host, const struct flow_key *), void *arg, struct candidates *out)
 {
     *out = (struct candidates){0};

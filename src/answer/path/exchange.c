@@ -193,7 +193,7 @@ static void go(struct scan *s, const struct flow_packet *p)
     s->now.by_interrupt = p->origin == FLOW_BY_RECEIVE;
 }
 
-void exchanges_find(const struct flow_store *store, uint32_t in, uint32_t out, struct exchanges *found)
+void path_exchanges_find(const struct flow_store *store, uint32_t in, uint32_t out, struct exchanges *found)
 {
     struct flow_key key;
     flow_key(store, in, &key);

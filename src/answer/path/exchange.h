@@ -23,6 +23,6 @@ struct exchanges {
 };
 /* Adds the exchanges of a connection, in order of time: the host received on flow `in`, and sent on flow `out`.
  * O(packets of both) */
-void exchanges_find(const struct flow_store *, uint32_t in, uint32_t out, struct exchanges *);
+void path_exchanges_find(const struct flow_store *, uint32_t in, uint32_t out, struct exchanges *);
 
 #endif

@@ -24,7 +24,7 @@ enum {
     CAUSE_REPLY = 128
 };
 
-void fragment_fini(struct fragment *f)
+void path_fragment_fini(struct fragment *f)
 {
     vec_free(&f->rows);
     vec_free(&f->names);
@@ -171,7 +171,7 @@ static void pack_answer(const struct fragment_answer *a, int64_t base, struct te
         wire_put_i(out, (int64_t)((uint64_t)a->ts - (uint64_t)base));
 }
 
-void fragment_pack(struct fragment *f, struct text *out)
+void path_fragment_pack(struct fragment *f, struct text *out)
 {
     int64_t base = f->intervals.n ? f->intervals.v[0].begin : 0;
     text_putc(out, FRAGMENT_VERSION);
@@ -369,7 +369,8 @@ static bool refers_to_nothing(const struct fragment *f)
     return false;
 }
 
-int fragment_unpack(struct fragment *f, const void *bytes, size_t n, size_t n_hosts, size_t n_windows, struct err *e)
+int path_fragment_unpack(
+    struct fragment *f, const void *bytes, size_t n, size_t n_hosts, size_t n_windows, struct err *e)
 {
     struct wire_in u = wire_of(bytes, n);
     uint8_t version;
@@ -402,7 +403,7 @@ int fragment_unpack(struct fragment *f, const void *bytes, size_t n, size_t n_ho
     vec_free(&details);
     if (!u.damaged && u.at == u.end && !refers_to_nothing(f))
         return 0;
-    fragment_fini(f);
+    path_fragment_fini(f);
     *f = (struct fragment){0};
     return err_set(e, ERR_FORMAT, "an answer that makes no sense");
 }

@@ -62,10 +62,11 @@ struct fragment {
     struct strings strings;
 };
 
-void fragment_fini(struct fragment *);
-void fragment_pack(struct fragment *, struct text *out); /* sorts its intervals */
+void path_fragment_fini(struct fragment *);
+void path_fragment_pack(struct fragment *, struct text *out); /* sorts its intervals */
 /* ERR_FORMAT. Hosts are below n_hosts, results are n_windows. */
-int fragment_unpack(struct fragment *, const void *bytes, size_t n, size_t n_hosts, size_t n_windows, struct err *e);
+int path_fragment_unpack(struct fragment *, const void *bytes, size_t n, size_t n_hosts, size_t n_windows,
+    struct err *e);
 
 void path_message_pack(struct text *, const struct path_message *);
 void path_message_unpack(struct wire_in *, size_t n_hosts, struct path_message *out);

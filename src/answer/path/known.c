@@ -27,7 +27,7 @@ static uint64_t row_hash(int32_t host, uint64_t id)
     return map_mix(map_mix((uint64_t)(uint32_t)host) ^ id);
 }
 
-uint32_t known_row_number(struct path_known *k, int32_t host, uint64_t id)
+uint32_t path_known_row_number(struct path_known *k, int32_t host, uint64_t id)
 {
     uint64_t *at;
     uint64_t hash = row_hash(host, id);
@@ -40,7 +40,7 @@ uint32_t known_row_number(struct path_known *k, int32_t host, uint64_t id)
 }
 
 /* Rows of CPUs keep their numbers; threads get ours. */
-struct path_row known_path_row(const struct path_known *k, uint32_t number)
+struct path_row path_known_path_row(const struct path_known *k, uint32_t number)
 {
     const struct known_row *r = &k->rows.v[number];
     return (struct path_row){r->host, path_is_remote_cpu(r->id) ? path_remote_cpu_row(r->id) : (int32_t)number};
@@ -48,12 +48,12 @@ struct path_row known_path_row(const struct path_known *k, uint32_t number)
 
 static uint32_t number_of(struct path_known *k, struct path_row row)
 {
-    return row.row < 0 ? known_row_number(k, row.host, path_remote_cpu(row.row)) : (uint32_t)row.row;
+    return row.row < 0 ? path_known_row_number(k, row.host, path_remote_cpu(row.row)) : (uint32_t)row.row;
 }
 
 struct path_row path_known_row(struct path_known *k, int32_t host, uint64_t id)
 {
-    return known_path_row(k, known_row_number(k, host, id));
+    return path_known_path_row(k, path_known_row_number(k, host, id));
 }
 
 uint64_t path_known_row_id(const struct path_known *k, struct path_row row)
@@ -69,25 +69,25 @@ void path_known_ask_open(struct path_known *k, struct path_row row, int64_t end)
 
 /* ---- wanted windows ---- */
 
-uint64_t known_window_hash(const struct path_window *w)
+uint64_t path_known_window_hash(const struct path_window *w)
 {
     uint64_t h = map_mix(map_mix((uint64_t)w->kind << 32 | (uint32_t)w->host) ^ w->row);
     if (w->kind != PATH_WINDOW_MESSAGE)
         return map_mix(h ^ (uint64_t)w->t);
-    return map_mix(h ^ known_message_hash(&w->message));
+    return map_mix(h ^ path_known_message_hash(&w->message));
 }
 
 /* Marks a window as needed by the counting walk. */
 static void use(struct path_known *k, const struct path_window *w)
 {
     if (k->counting)
-        *map_put(&k->used, known_window_hash(w), NULL) = 1;
+        *map_put(&k->used, path_known_window_hash(w), NULL) = 1;
 }
 
 /* Returns the name of the node that is away and was asked for it, or NULL. */
 static const char *who_is_away(const struct path_known *k, const struct path_window *w)
 {
-    const uint64_t *at = map_find(&k->away, known_window_hash(w));
+    const uint64_t *at = map_find(&k->away, path_known_window_hash(w));
     return at ? (const char *)(uintptr_t)*at : NULL;
 }
 
@@ -96,10 +96,10 @@ static const char *who_is_away(const struct path_known *k, const struct path_win
 static bool want(struct path_known *k, const struct path_window *w)
 {
     if (k->counting) {
-        const uint64_t *was = map_find(&k->asked, known_window_hash(w));
+        const uint64_t *was = map_find(&k->asked, path_known_window_hash(w));
         return !was || *was < ANSWERED;
     }
-    uint64_t *state = map_put(&k->asked, known_window_hash(w), NULL);
+    uint64_t *state = map_put(&k->asked, path_known_window_hash(w), NULL);
     if (*state >= ANSWERED)
         return false;
     if (*state == NOT_ASKED)
@@ -155,7 +155,7 @@ static enum path_reply life(void *arg, struct path_row row, int64_t *begin, int6
     return r->has_life ? PATH_REPLY_FOUND : want(k, &w) ? PATH_REPLY_PENDING : PATH_REPLY_NONE;
 }
 
-uint64_t known_none_hash(uint32_t row, int64_t ts)
+uint64_t path_known_none_hash(uint32_t row, int64_t ts)
 {
     return map_mix(map_mix(row) ^ (uint64_t)ts);
 }
@@ -180,7 +180,7 @@ static enum path_reply interval(void *arg, struct path_row row, int64_t ts, int6
         *out = v->is;
         return PATH_REPLY_FOUND;
     }
-    if (map_find(&k->nones, known_none_hash(number, ts)))
+    if (map_find(&k->nones, path_known_none_hash(number, ts)))
         return PATH_REPLY_NONE;
     struct path_window w = window_of_row(k, number, ts, bound);
     return want(k, &w) ? PATH_REPLY_PENDING : PATH_REPLY_NONE;
@@ -198,7 +198,7 @@ static void describe_preempted(void *arg, struct path_row row, struct path_inter
 
 /* ---- messages ---- */
 
-struct known_answer *known_answer_of(struct known_message *m, int32_t host)
+struct known_answer *path_known_answer_of(struct known_message *m, int32_t host)
 {
     for (size_t i = 0; i < m->answers.n; i++)
         if (m->answers.v[i].is.host == host)
@@ -241,7 +241,7 @@ static bool ask_everybody(struct path_known *k, struct known_message *m, int64_t
         if (!k->hosts[i].has_packets)
             continue;
         use(k, &w);
-        if (!known_answer_of(m, (int32_t)i))
+        if (!path_known_answer_of(m, (int32_t)i))
             all &= !want(k, &w);
     }
     return all;
@@ -257,7 +257,7 @@ static bool ask_candidates(struct path_known *k, struct known_message *m, size_t
     for (size_t i = from; i < to; i++) {
         int32_t host = m->candidates.hosts.v[i];
         struct path_window w = window_of(m, host, end, bound);
-        const struct known_answer *a = known_answer_of(m, host);
+        const struct known_answer *a = path_known_answer_of(m, host);
         if (is_boot_of_same(k, host, m->message.host) ||
             (some && !k->options.may_have_sent(k->options.arg, host, &m->message.key, i < m->candidates.sure)))
             continue;
@@ -271,7 +271,7 @@ static bool ask_candidates(struct path_known *k, struct known_message *m, size_t
         struct sender s = {.answer = a->is.answer, .sent = a->is.ts},
                       b = {.answer = *best ? (*best)->is.answer : 0, .sent = *best ? (*best)->is.ts : 0};
         if (!*best ||
-            sender_is_better(m->message.received, &s, &b, is_boot_of_same(k, host, (*best)->is.host),
+            path_sender_is_better(m->message.received, &s, &b, is_boot_of_same(k, host, (*best)->is.host),
                 comparable(k, host, (*best)->is.host)))
             *best = a;
     }
@@ -290,7 +290,7 @@ static void not_sent(struct path_known *k, struct known_message *m, struct path_
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = m->labels->address};
     for (size_t i = 0; i < m->candidates.sure; i++) {
         int32_t host = m->candidates.hosts.v[i];
-        const struct known_answer *a = known_answer_of(m, host);
+        const struct known_answer *a = path_known_answer_of(m, host);
         if (a && !a->away && !k->hosts[host].n_own && !a->is.may_send)
             continue; /* was asked only because it reports no addresses */
         const char *away = a && a->away ? a->away : a && k->hosts[host].away ? away_from(k, m, host) : NULL;
@@ -338,7 +338,7 @@ static void cause_of_message(
 {
     const struct known_answer *best = NULL;
     if (!m->has_candidates)
-        candidates_find(k->book, m->message.host, &m->message.key.flow, may_send, k, &m->candidates);
+        path_candidates_find(k->book, m->message.host, &m->message.key.flow, may_send, k, &m->candidates);
     m->has_candidates = true;
     bool all = !k->options.everybody || ask_everybody(k, m, end, bound);
     all = all && ask_owners(k, m, end, bound, &best);
@@ -496,12 +496,12 @@ struct path_known *path_known_new(const struct path_far_host *hosts, size_t n, c
         .row_name = row_name,
         .container = container,
         .stack = known_stack};
-    k->book = candidate_book_new();
+    k->book = path_candidate_book_new();
     for (size_t i = 0; i < n; i++)
         if (hosts[i].has_packets)
-            candidate_book_add(k->book, hosts[i].own, hosts[i].n_own, hosts[i].peers, hosts[i].n_peers);
+            path_candidate_book_add(k->book, hosts[i].own, hosts[i].n_own, hosts[i].peers, hosts[i].n_peers);
         else
-            candidate_book_skip(k->book);
+            path_candidate_book_skip(k->book);
     return k;
 }
 
@@ -553,7 +553,7 @@ void path_known_free(struct path_known *k)
     map_fini(&k->asked);
     map_fini(&k->used);
     map_fini(&k->away);
-    candidate_book_free(k->book);
+    path_candidate_book_free(k->book);
     strings_fini(&k->strings);
     arena_fini(&k->arena);
     free(k);

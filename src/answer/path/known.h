@@ -43,7 +43,7 @@ struct known_answer {
 /* Knowledge of a message: possible senders, and their answers. */
 struct known_message {
     struct path_message message;
-    const struct sender_labels *labels; /* labels of its connection */
+    const struct path_sender_labels *labels; /* labels of its connection */
     struct candidates candidates;
     bool has_candidates;
     VEC(struct known_answer) answers;
@@ -63,7 +63,7 @@ struct path_known {
     VEC(struct known_cause) causes;
     VEC(struct known_message) messages;
     struct map message_of; /* hash of its description -> number + 1 */
-    struct map labels;     /* hash of a flow's key -> struct sender_labels */
+    struct map labels;     /* hash of a flow's key -> struct path_sender_labels */
     struct map nones;      /* hash of row and time */
     struct map asked;      /* hash of a window -> enum asked */
     struct map away;       /* hash of a window -> the node's name */
@@ -76,14 +76,14 @@ struct path_known {
 };
 
 /* Number of the row with that id, which is added if unknown; its number in the walk. */
-uint32_t known_row_number(struct path_known *, int32_t host, uint64_t id);
-struct path_row known_path_row(const struct path_known *, uint32_t number);
+uint32_t path_known_row_number(struct path_known *, int32_t host, uint64_t id);
+struct path_row path_known_path_row(const struct path_known *, uint32_t number);
 /* Returns the host's answer about the message, or NULL. */
-struct known_answer *known_answer_of(struct known_message *, int32_t host);
+struct known_answer *path_known_answer_of(struct known_message *, int32_t host);
 /* Keys of the maps `message_of` (on a collision the next one); `nones`; `asked` and `away`. */
-uint64_t known_message_hash(const struct path_message *);
-uint64_t known_none_hash(uint32_t row, int64_t ts);
-uint64_t known_window_hash(const struct path_window *);
+uint64_t path_known_message_hash(const struct path_message *);
+uint64_t path_known_none_hash(uint32_t row, int64_t ts);
+uint64_t path_known_window_hash(const struct path_window *);
 
 /* learn.c: the source's `stack`. */
 bool known_stack(void *arg, struct path_row row, int64_t begin, int64_t end, bool waits, struct graph_stack *out);

@@ -23,11 +23,11 @@ static const char *own_string(struct path_known *k, const char *s)
 static void add_answer(struct taking *t, struct known_message *m, const struct fragment_answer *a)
 {
     int32_t host = t->host_of[a->host];
-    struct known_answer *known = known_answer_of(m, host);
+    struct known_answer *known = path_known_answer_of(m, host);
     struct known_answer fresh = {.is = *a};
     fresh.is.host = host;
     if (a->from)
-        fresh.from = known_path_row(t->k, t->rows.v[a->from - 1]);
+        fresh.from = path_known_path_row(t->k, t->rows.v[a->from - 1]);
     if (!known)
         vec_push(&m->answers, fresh);
     else if (known->away)
@@ -35,15 +35,15 @@ static void add_answer(struct taking *t, struct known_message *m, const struct f
 }
 
 /* A connection has many messages, which share labels. */
-static const struct sender_labels *labels_of(struct path_known *k, const struct flow_key *key)
+static const struct path_sender_labels *labels_of(struct path_known *k, const struct flow_key *key)
 {
     uint64_t *at = map_put(&k->labels, map_hash(key, sizeof *key), NULL);
     if (!*at) {
-        struct sender_labels *labels = arena_new(&k->arena, struct sender_labels, 1);
-        *labels = sender_labels(&k->arena, key);
+        struct path_sender_labels *labels = arena_new(&k->arena, struct path_sender_labels, 1);
+        *labels = path_sender_labels(&k->arena, key);
         *at = (uint64_t)(uintptr_t)labels;
     }
-    return (const struct sender_labels *)(uintptr_t)*at;
+    return (const struct path_sender_labels *)(uintptr_t)*at;
 }
 
 /* Fields of a message, without the padding of its struct. */
@@ -66,7 +66,7 @@ static struct message_words words_of(const struct path_message *m)
 }
 static_assert(sizeof(struct flow_key) <= 5 * sizeof(uint64_t), "a flow's key has room among the words of a message");
 
-uint64_t known_message_hash(const struct path_message *m)
+uint64_t path_known_message_hash(const struct path_message *m)
 {
     struct message_words w = words_of(m);
     return map_hash(&w, sizeof w);
@@ -99,7 +99,7 @@ static void take_rows(struct taking *t)
     struct path_known *k = t->k;
     for (size_t i = 0; i < t->f->rows.n; i++) {
         const struct fragment_row *r = &t->f->rows.v[i];
-        uint32_t number = known_row_number(k, t->host_of[r->host], r->id);
+        uint32_t number = path_known_row_number(k, t->host_of[r->host], r->id);
         struct known_row *row = &k->rows.v[number];
         vec_push(&t->rows, number);
         if (r->has_life) {
@@ -135,7 +135,7 @@ static void take_causes(struct taking *t)
         struct known_cause known = {
             .is = {.kind = c->kind, .reason = c->reason, .ts = c->ts, .is_reply = c->is_reply, .asked = c->asked}};
         if (c->from)
-            known.is.from = known_path_row(t->k, t->rows.v[c->from - 1]);
+            known.is.from = path_known_path_row(t->k, t->rows.v[c->from - 1]);
         if (c->message)
             known.message = t->messages.v[c->message - 1] + 1;
         vec_push(&t->k->causes, known);
@@ -208,7 +208,7 @@ static void take_all_intervals(struct taking *t)
 
 static void answered(struct path_known *k, const struct path_window *w, enum asked how)
 {
-    uint64_t *state = map_put(&k->asked, known_window_hash(w), NULL);
+    uint64_t *state = map_put(&k->asked, path_known_window_hash(w), NULL);
     if (*state < ANSWERED)
         *state = how;
 }
@@ -217,7 +217,7 @@ static int learn(
     struct path_known *k, const struct path_ask *ask, const void *bytes, size_t n, enum asked how, struct err *e)
 {
     struct fragment f;
-    int rc = fragment_unpack(&f, bytes, n, ask->n_hosts, ask->n_windows, e);
+    int rc = path_fragment_unpack(&f, bytes, n, ask->n_hosts, ask->n_windows, e);
     if (rc)
         return rc;
     struct taking t = {.k = k, .f = &f, .host_of = ask->hosts};
@@ -229,7 +229,7 @@ static int learn(
             k->rows.v[t.rows.v[i]].origin = t.causes.v[f.rows.v[i].origin - 1];
     take_all_intervals(&t);
     for (size_t i = 0; i < f.nones.n; i++)
-        *map_put(&k->nones, known_none_hash(t.rows.v[f.nones.v[i].row], f.nones.v[i].ts), NULL) = 1;
+        *map_put(&k->nones, path_known_none_hash(t.rows.v[f.nones.v[i].row], f.nones.v[i].ts), NULL) = 1;
     for (size_t i = 0; i < ask->n_windows; i++) {
         const struct path_window *w = &ask->windows[i];
         const struct fragment_answer *a = &f.results.v[i];
@@ -240,7 +240,7 @@ static int learn(
     vec_free(&t.rows);
     vec_free(&t.causes);
     vec_free(&t.messages);
-    fragment_fini(&f);
+    path_fragment_fini(&f);
     return 0;
 }
 
@@ -301,11 +301,11 @@ void path_known_give_up(struct path_known *k, const struct path_window *w, const
 {
     answered(k, w, ANSWERED);
     who = own_string(k, who);
-    *map_put(&k->away, known_window_hash(w), NULL) = (uint64_t)(uintptr_t)who;
+    *map_put(&k->away, path_known_window_hash(w), NULL) = (uint64_t)(uintptr_t)who;
     if (w->kind != PATH_WINDOW_MESSAGE)
         return;
     struct known_message *m = message_of(k, &w->message);
-    if (!known_answer_of(m, w->host))
+    if (!path_known_answer_of(m, w->host))
         vec_push(&m->answers,
             ((struct known_answer){.is = {.host = w->host, .answer = FLOW_NOT_SENT},
                 .away = arena_printf(&k->arena, "%s (%s)", who, m->labels->address)}));

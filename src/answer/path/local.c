@@ -40,7 +40,7 @@ static struct path_traffic *traffic_of(struct path_local *l, int32_t host)
     pthread_mutex_lock(&l->lock);
     t = atomic_load_explicit(&l->traffic[host], memory_order_relaxed);
     if (!t) {
-        t = traffic_new(l->hosts[host].graph, l->hosts[host].flows);
+        t = path_traffic_new(l->hosts[host].graph, l->hosts[host].flows);
         atomic_store_explicit(&l->traffic[host], t, memory_order_release);
     }
     pthread_mutex_unlock(&l->lock);
@@ -102,11 +102,11 @@ static void cut_polling(struct path_local *l, struct path_row row, int64_t ts, i
 {
     const struct path_local_host *h = &l->hosts[row.host];
     struct path_traffic *traffic = traffic_of(l, row.host);
-    size_t i = traffic_poll_find(traffic, row.row, t - (t > INT64_MIN), assuming);
-    const struct traffic_poll *poll;
-    while ((poll = traffic_poll(traffic, row.row, i, assuming)) && path_to_reference(h, poll->end) < ts)
+    size_t i = path_traffic_poll_find(traffic, row.row, t - (t > INT64_MIN), assuming);
+    const struct path_traffic_poll *poll;
+    while ((poll = path_traffic_poll(traffic, row.row, i, assuming)) && path_to_reference(h, poll->end) < ts)
         i++;
-    const struct traffic_poll *before = i ? traffic_poll(traffic, row.row, i - 1, assuming) : NULL;
+    const struct path_traffic_poll *before = i ? path_traffic_poll(traffic, row.row, i - 1, assuming) : NULL;
     if (before && before->end > iv->begin && (iv->state == GRAPH_RUNNING || before->wait))
         iv->begin = before->end;
     if (!poll || poll->begin >= iv->end || (iv->state != GRAPH_RUNNING && !poll->wait))
@@ -138,10 +138,10 @@ static bool reply_interval(struct path_local *l, struct path_row row, int64_t ts
         return false;
     for (int64_t t = path_from_reference(h, ts), d = -2; d <= 2; d++) {
         int64_t near, number = -1;
-        struct traffic_reply reply;
+        struct path_traffic_reply reply;
         if (!__builtin_add_overflow(t, d, &near) && path_to_reference(h, near) == ts)
-            number = traffic_reply_at(traffic, near);
-        if (number < 0 || !traffic_reply(traffic, (size_t)number, &reply))
+            number = path_traffic_reply_at(traffic, near);
+        if (number < 0 || !path_traffic_reply(traffic, (size_t)number, &reply))
             continue;
         int64_t begin = path_to_reference(h, reply.received);
         *out = (struct path_interval){.begin = begin < ts ? begin : ts - 1,
@@ -208,14 +208,14 @@ static void not_sent(const struct path_local *l, int32_t host, const struct flow
 {
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = peer->labels.address};
     struct path_message message;
-    sender_message_of(&l->hosts[host], host, receive, &message);
+    path_sender_message_of(&l->hosts[host], host, receive, &message);
     for (size_t i = 0; i < peer->sure; i++) {
         const struct path_local_host *h = &l->hosts[peer->senders[i]];
         if (!h->graph)
             continue;
         if (!path_comparable(&l->hosts[host], h))
             out->reason = PATH_NO_CLOCK;
-        else if (sender_lost(h, &message))
+        else if (path_sender_lost(h, &message))
             out->reason = PATH_LOST_EVENTS;
     }
 }
@@ -230,13 +230,13 @@ static void cause_of_receive(struct path_local *l, int32_t host, uint64_t number
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
     if (!h->flows || !flow_by_number(h->flows, number, &receive, &is_send) || is_send)
         return;
-    if (!senders_find(l->senders, host, &receive, &from, &peer))
+    if (!path_senders_find(l->senders, host, &receive, &from, &peer))
         not_sent(l, host, &receive, &peer, out);
     else if (!path_comparable(h, &l->hosts[from.host]))
         *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_CLOCK, .label = peer.labels.address};
     else
         *out = (struct path_cause){.kind = PATH_CAUSE_NETWORK,
-            .from = {from.host, sender_row(&from)},
+            .from = {from.host, path_sender_row(&from)},
             .ts = from.sent,
             .label = from.answer == FLOW_AMBIGUOUS ? peer.labels.unsure : peer.labels.label};
     out->packet = number + 1;
@@ -318,8 +318,9 @@ static void cause(
     if (!h)
         return;
     if (row.row < 0) {
-        struct traffic_reply reply;
-        if (origin && row.row == PATH_ROW_UNKNOWN_CPU && traffic_reply(traffic_of(l, row.host), (size_t)iv->id, &reply))
+        struct path_traffic_reply reply;
+        if (origin && row.row == PATH_ROW_UNKNOWN_CPU &&
+            path_traffic_reply(traffic_of(l, row.host), (size_t)iv->id, &reply))
             cause_of_receive(l, row.host, reply.receive, out);
     } else if ((size_t)row.row >= graph_rows(h->graph)) {
         return;
@@ -329,7 +330,7 @@ static void cause(
         graph_row_origin(h->graph, row.row, &c);
         cause_in_graph(l, row, &c, r.begin, r.begin, out);
     } else if (iv->id & POLL_BIT) {
-        const struct traffic_poll *poll = traffic_poll(
+        const struct path_traffic_poll *poll = path_traffic_poll(
             traffic_of(l, row.host), row.row, (size_t)(iv->id & ~(POLL_BIT | ASSUMING_BIT)), iv->id & ASSUMING_BIT);
         if (poll) {
             cause_of_receive(l, row.host, poll->receive, out);
@@ -402,7 +403,7 @@ struct path_local *path_local_new(const struct path_local_host *hosts, size_t n)
     if (n)
         memcpy(l->hosts, hosts, n * sizeof *hosts);
     pthread_mutex_init(&l->lock, NULL);
-    l->senders = senders_new(l->hosts, n);
+    l->senders = path_senders_new(l->hosts, n);
     return l;
 }
 
@@ -436,11 +437,11 @@ size_t path_local_unslept(const struct path_local *l, struct path_row row, int64
     struct path_traffic *t = traffic_of((struct path_local *)l, row.host);
     begin = path_from_reference(h, begin);
     end = path_from_reference(h, end);
-    const struct traffic_poll *p;
-    for (size_t i = traffic_poll_find(t, row.row, begin, false);
-         (p = traffic_poll(t, row.row, i, false)) && p->end <= end; i++)
+    const struct path_traffic_poll *p;
+    for (size_t i = path_traffic_poll_find(t, row.row, begin, false);
+         (p = path_traffic_poll(t, row.row, i, false)) && p->end <= end; i++)
         ++*seen;
-    return traffic_unslept(t, row.row, begin, end);
+    return path_traffic_unslept(t, row.row, begin, end);
 }
 
 size_t path_local_assumable(const struct path_local *l, const struct path *p, int64_t *duration)
@@ -451,13 +452,13 @@ size_t path_local_assumable(const struct path_local *l, const struct path *p, in
     for (size_t k = 0; k < p->n_segments; k++) {
         const struct path_segment *s = &p->segments[k];
         const struct path_local_host *h = host_of(l, s->row);
-        const struct traffic_poll *a;
+        const struct path_traffic_poll *a;
         if (!h || s->row.row < 0 || !graph_is_awake(s->state))
             continue;
         struct path_traffic *t = traffic_of((struct path_local *)l, s->row.host);
         int64_t begin = path_from_reference(h, s->begin), end = path_from_reference(h, s->end);
-        for (size_t i = traffic_poll_find(t, s->row.row, begin, true);
-             (a = traffic_poll(t, s->row.row, i, true)) && a->begin < end; i++) {
+        for (size_t i = path_traffic_poll_find(t, s->row.row, begin, true);
+             (a = path_traffic_poll(t, s->row.row, i, true)) && a->begin < end; i++) {
             int64_t from = a->begin > begin ? a->begin : begin, to = a->end < end ? a->end : end;
             if (!a->assumed || from >= to)
                 continue;
@@ -474,10 +475,10 @@ void path_local_free(struct path_local *l)
     if (!l)
         return;
     for (size_t i = 0; i < l->n; i++)
-        traffic_free(atomic_load(&l->traffic[i]));
+        path_traffic_free(atomic_load(&l->traffic[i]));
     free(l->traffic);
     free(l->hosts);
-    senders_free(l->senders);
+    path_senders_free(l->senders);
     pthread_mutex_destroy(&l->lock);
     free(l);
 }

@@ -52,7 +52,7 @@ void path_query_free(struct path_query *q)
 {
     if (!q)
         return;
-    walk_fini(&q->walker);
+    path_walk_fini(&q->walker);
     vec_free(&q->views);
     vec_free(&q->round);
     vec_free(&q->fresh);
@@ -97,7 +97,7 @@ static void begin_first_walk(struct path_query *q)
         .row = q->row, .t = q->end, .from_id = PATH_ID_NONE, .reached = q->options.reached, .circle = PATH_NOWHERE};
     if (q->options.request)
         q->walker.request_since = q->begin;
-    walk_start(&q->walker, &at, q->begin);
+    path_walk_start(&q->walker, &at, q->begin);
     if (at.reached == PATH_REACHED_BY_MESSAGE)
         q->walker.build.cover = (struct path_cover){.row = q->options.receiver,
             .sender = q->row,
@@ -128,11 +128,11 @@ static bool begin_piece(struct path_query *q)
     const struct walk_pending *p = &q->round.v[q->done];
     int64_t above = q->fresh.n ? q->fresh.v[q->fresh.n - 1].begin : q->end, end = p->end < above ? p->end : above,
             begin;
-    if (!walk_extent(w, p, q->begin, &begin))
+    if (!path_walk_extent(w, p, q->begin, &begin))
         vec_push(&w->asked, *p);
     else if (above <= begin)
         return false;
-    walk_start(w, &p->at, begin);
+    path_walk_start(w, &p->at, begin);
     add_view(&q->fresh, view_of(w, begin < end ? begin : end, end));
     return true;
 }
@@ -174,7 +174,7 @@ static void end_round(struct path_query *q)
     q->state = IDLE;
 }
 
-/* Returns 1 if the round is over, else as walk_run. */
+/* Returns 1 if the round is over, else as path_walk_run. */
 static int run_round(struct path_query *q, uint64_t *steps, struct err *e)
 {
     while (q->done < q->round.n) {
@@ -183,7 +183,7 @@ static int run_round(struct path_query *q, uint64_t *steps, struct err *e)
             continue;
         }
         q->in_piece = true;
-        int rc = walk_run(&q->walker, steps, e);
+        int rc = path_walk_run(&q->walker, steps, e);
         if (rc != 1)
             return rc;
         end_piece(q);
@@ -194,7 +194,7 @@ static int run_round(struct path_query *q, uint64_t *steps, struct err *e)
 
 static int run_first(struct path_query *q, uint64_t *steps, struct err *e)
 {
-    int rc = walk_run(&q->walker, steps, e);
+    int rc = path_walk_run(&q->walker, steps, e);
     if (rc == 1 && q->begin < q->end)
         add_view(&q->views, view_of(&q->walker, q->begin, q->end));
     if (rc == 1)

@@ -60,13 +60,13 @@ static struct fragment_answer answer_of(struct recorder *r, int32_t host, const 
     const struct path_local_host *h = &r->hosts[host];
     struct fragment_answer a = {.host = host};
     struct sender s;
-    if (h->flows && sender_ask(h, host, m, &s)) {
+    if (h->flows && path_sender_ask(h, host, m, &s)) {
         a.answer = (uint8_t)s.answer;
-        a.from = number_of_row(r, (struct path_row){host, sender_row(&s)}) + 1;
+        a.from = number_of_row(r, (struct path_row){host, path_sender_row(&s)}) + 1;
         a.ts = s.sent;
     }
     a.may_send = h->flows && flow_may_send(h->flows, &m->key.flow);
-    a.lost = sender_lost(h, m);
+    a.lost = path_sender_lost(h, m);
     return a;
 }
 
@@ -82,8 +82,8 @@ static uint32_t number_of_message(struct recorder *r, int32_t host, uint64_t pac
     *at = r->f.messages.n + 1;
     struct fragment_message m = {.first_answer = (uint32_t)r->f.answers.n};
     flow_by_number(r->hosts[host].flows, packet, &receive, &is_send);
-    sender_message_of(&r->hosts[host], host, &receive, &m.message);
-    senders_peer(path_local_senders(r->local), host, receive.flow, &peer);
+    path_sender_message_of(&r->hosts[host], host, &receive, &m.message);
+    path_senders_peer(path_local_senders(r->local), host, receive.flow, &peer);
     for (size_t i = 0; i < peer.sure; i++)
         vec_push(&r->f.answers, answer_of(r, peer.senders[i], &m.message));
     m.n_answers = (uint32_t)(r->f.answers.n - m.first_answer);
@@ -335,8 +335,8 @@ int path_fragment_write(const struct path_local *local, const struct path_row_id
         vec_push(&r.f.results, a);
     }
     if (!rc)
-        fragment_pack(&r.f, out);
-    fragment_fini(&r.f);
+        path_fragment_pack(&r.f, out);
+    path_fragment_fini(&r.f);
     map_fini(&r.rows);
     map_fini(&r.intervals);
     map_fini(&r.nones);

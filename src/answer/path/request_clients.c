@@ -41,7 +41,8 @@ static bool is_end(const struct reply_end *r, size_t client, const struct flow_p
     if (r->tcp) /* numbers are the same on both sides except for multiples of 2^32 */
         return past_of(received) - r->past < received->bytes;
     if (r->requests)
-        return senders_find(path_local_senders(requests_local(r->requests)), (int32_t)client, received, &from, &peer) &&
+        return path_senders_find(
+                   path_local_senders(path_requests_local(r->requests)), (int32_t)client, received, &from, &peer) &&
             from.host == r->of->thread.host && from.send.number == r->of->last_out;
     return received->bytes == r->bytes && (!r->ip_id || !received->ip_id || received->ip_id == r->ip_id);
 }
@@ -70,7 +71,7 @@ static int64_t reply_came(const struct path_local_host *client, const struct sen
 static bool end_of(const struct requests *r, const struct served_request *q, struct reply_end *out)
 {
     size_t n;
-    const struct path_local_host *server = &path_local_hosts(requests_local(r), &n)[q->thread.host];
+    const struct path_local_host *server = &path_local_hosts(path_requests_local(r), &n)[q->thread.host];
     struct flow_key key;
     struct flow_packet last;
     flow_key(server->flows, q->flow, &key);
@@ -118,11 +119,11 @@ static struct path_row row_of(const struct sender *asked)
     return (struct path_row){asked->host, asked->send.origin == FLOW_BY_THREAD ? asked->send.row : -1};
 }
 
-void requests_client(const struct requests *r, size_t i, struct request_client *out)
+void path_requests_client(const struct requests *r, size_t i, struct request_client *out)
 {
     size_t n;
-    const struct path_local_host *hosts = path_local_hosts(requests_local(r), &n);
-    const struct served_request *q = requests_get(r, i);
+    const struct path_local_host *hosts = path_local_hosts(path_requests_local(r), &n);
+    const struct served_request *q = path_requests_get(r, i);
     const struct path_local_host *server = &hosts[q->thread.host];
     struct flow_key key;
     struct flow_packet first;
@@ -133,7 +134,7 @@ void requests_client(const struct requests *r, size_t i, struct request_client *
     *out = (struct request_client){.local = is_own(server->flows, &key), .thread = {-1, -1}};
     flow_format_endpoint(&key, true, out->address, sizeof out->address);
     if (!first_packet(server->flows, q, &key, &first) ||
-        !senders_find(path_local_senders(requests_local(r)), q->thread.host, &first, &asked, &peer) ||
+        !path_senders_find(path_local_senders(path_requests_local(r)), q->thread.host, &first, &asked, &peer) ||
         !path_comparable(server, &hosts[asked.host]))
         return;
     out->recorded = true;
@@ -145,11 +146,11 @@ void requests_client(const struct requests *r, size_t i, struct request_client *
 
 /* ---- further hosts ---- */
 
-void requests_trail(const struct requests *r, size_t i, struct text *out)
+void path_requests_trail(const struct requests *r, size_t i, struct text *out)
 {
     size_t n;
-    const struct served_request *q = requests_get(r, i);
-    const struct path_local_host *server = &path_local_hosts(requests_local(r), &n)[q->thread.host];
+    const struct served_request *q = path_requests_get(r, i);
+    const struct path_local_host *server = &path_local_hosts(path_requests_local(r), &n)[q->thread.host];
     struct flow_key key;
     struct flow_packet first;
     struct path_message m;
@@ -158,7 +159,7 @@ void requests_trail(const struct requests *r, size_t i, struct text *out)
     flow_key(server->flows, q->flow, &key);
     if (flow_is_anonymous(&key) || !first_packet(server->flows, q, &key, &first) || !end_of(r, q, &end))
         return;
-    sender_message_of(server, 0, &first, &m);
+    path_sender_message_of(server, 0, &first, &m);
     wire_put_u(&bytes, TRAIL_VERSION);
     path_message_pack(&bytes, &m);
     wire_put_u(&bytes, end.past);
@@ -211,7 +212,7 @@ static bool sent_it(
     return out->answer != FLOW_NOT_SENT;
 }
 
-bool requests_asked(const struct path_local *local, const char *trail, int64_t at, struct request_client *out)
+bool path_requests_asked(const struct path_local *local, const char *trail, int64_t at, struct request_client *out)
 {
     size_t n;
     const struct path_local_host *hosts = path_local_hosts(local, &n);
@@ -222,7 +223,7 @@ bool requests_asked(const struct path_local *local, const char *trail, int64_t a
         return false;
     for (size_t i = 0; i < n; i++)
         if (sent_it(&hosts[i], (int32_t)i, &m, at, &found) &&
-            (asked.host < 0 || sender_is_better(INT64_MAX, &found, &asked, false, true)))
+            (asked.host < 0 || path_sender_is_better(INT64_MAX, &found, &asked, false, true)))
             asked = found;
     if (asked.host < 0)
         return false;

@@ -213,7 +213,7 @@ static void find_shape(
 
 /* ---- result ---- */
 
-void request_figures_of(
+void path_request_figures_of(
     const struct request_parts *parts, const struct request_members *m, struct arena *arena, struct request_group *out)
 {
     *out = (struct request_group){.server = parts->v.v[m->v->profile.server],

@@ -16,7 +16,7 @@ struct request_looked {
 /* Members of one group, the fastest first; at least one. weight: sum over all of them. */
 struct request_members { const struct request_looked *v; size_t n; uint64_t weight; };
 /* Computes the figures; what they point to lives as long as the arena. O(parts · size of the profiles) */
-void request_figures_of(const struct request_parts *, const struct request_members *, struct arena *,
+void path_request_figures_of(const struct request_parts *, const struct request_members *, struct arena *,
     struct request_group *out);
 
 #endif

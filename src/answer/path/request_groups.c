@@ -40,8 +40,10 @@ struct request_groups {
 
 static void look(struct request_groups *g, size_t request, uint64_t weight)
 {
-    struct request_looked l = {
-        .request = request, .weight = weight, .begin = requests_get(g->requests, request)->begin, .group = SIZE_MAX};
+    struct request_looked l = {.request = request,
+        .weight = weight,
+        .begin = path_requests_get(g->requests, request)->begin,
+        .group = SIZE_MAX};
     vec_push(&g->looked, l);
 }
 
@@ -62,14 +64,14 @@ static void look_at_sample(struct request_groups *g, const size_t *of, size_t n)
 static void choose(struct request_groups *g)
 {
     const char *const *hosts;
-    size_t n = requests_count(g->requests), n_hosts = requests_hosts(g->requests, &hosts);
+    size_t n = path_requests_count(g->requests), n_hosts = path_requests_hosts(g->requests, &hosts);
     size_t *first = mem_zalloc((n_hosts + 2) * sizeof *first), *of = mem_zalloc((n + 1) * sizeof *of);
     for (size_t i = 0; i < n; i++)
-        first[requests_get(g->requests, i)->thread.host + 1]++;
+        first[path_requests_get(g->requests, i)->thread.host + 1]++;
     for (size_t h = 0; h < n_hosts; h++)
         first[h + 1] += first[h];
     for (size_t i = 0; i < n; i++)
-        of[first[requests_get(g->requests, i)->thread.host]++] = i;
+        of[first[path_requests_get(g->requests, i)->thread.host]++] = i;
     for (size_t h = 0; h < n_hosts; h++) /* turns each begin into its end by adding the count */
         look_at_sample(g, of + (h ? first[h - 1] : 0), first[h] - (h ? first[h - 1] : 0));
     free(of);
@@ -94,7 +96,7 @@ static void visit_all(struct request_groups *g, const struct request_seen *seen,
     for (size_t i = 0; i < seen->path->n_segments; i++) {
         int32_t host = seen->path->segments[i].row.host;
         if (host >= 0 && host != before)
-            visit(told, request_parts_host(&g->parts, seen, host));
+            visit(told, path_request_parts_host(&g->parts, seen, host));
         before = host;
     }
     told->machines = mem_resize(told->machines, (told->n_machines + 1) * sizeof *told->machines);
@@ -103,12 +105,13 @@ static void visit_all(struct request_groups *g, const struct request_seen *seen,
 static void profile(struct request_groups *g, size_t request, const struct request_seen *seen, struct arena *a,
     struct request_profile *out)
 {
-    const struct served_request *r = requests_get(g->requests, request);
+    const struct served_request *r = path_requests_get(g->requests, request);
     int32_t tid;
     const char *comm = r->comm;
     if (!comm)
         g->source->row_name(g->source->arg, r->thread, r->end, r->end, &tid, &comm);
-    request_profile_of(&g->parts, seen, request_parts_number(&g->parts, r->thread.host, comm, GRAPH_RUNNING), a, out);
+    path_request_profile_of(
+        &g->parts, seen, path_request_parts_number(&g->parts, r->thread.host, comm, GRAPH_RUNNING), a, out);
 }
 
 /* Examines paths that end at the border of the list's hosts. */
@@ -119,13 +122,13 @@ static void look_here(struct request_groups *g)
     int32_t host = -1;
     for (size_t i = 0; i < g->looked.n; i++) {
         struct request_looked *l = &g->looked.v[i];
-        const struct served_request *r = requests_get(g->requests, l->request);
+        const struct served_request *r = path_requests_get(g->requests, l->request);
         slices = r->thread.host == host ? slices : ALL_SLICES;
         host = r->thread.host;
         unsigned mine = slices < REQUESTS_SLICES ? slices : REQUESTS_SLICES, left = mine;
         struct path *path;
         struct err e = {0};
-        int rc = requests_walk(g->requests, l->request, &left, &path, &e);
+        int rc = path_requests_walk(g->requests, l->request, &left, &path, &e);
         slices -= mine - left;
         if (rc)
             continue;
@@ -152,7 +155,7 @@ static bool look_far(struct request_groups *g)
     size_t n = g->looked.n, kept = 0, *which = mem_alloc((n + 1) * sizeof *which);
     for (size_t i = 0; i < n; i++)
         which[i] = g->looked.v[i].request;
-    bool asked = !requests_ask(g->requests, g->far, which, n, &told, &g->trouble);
+    bool asked = !path_requests_ask(g->requests, g->far, which, n, &told, &g->trouble);
     for (size_t i = 0; asked && i < n; i++) {
         struct request_looked *l = &g->looked.v[i];
         struct request_seen seen = {told.paths[i], told.source, true};
@@ -183,7 +186,7 @@ static int by_begin(const void *pa, const void *pb)
 static size_t group_like(const struct request_groups *g, const struct request_profile *p)
 {
     size_t i = 0;
-    while (i < g->leaders.n && !request_profiles_alike(&g->parts, &g->leaders.v[i], p))
+    while (i < g->leaders.n && !path_request_profiles_alike(&g->parts, &g->leaders.v[i], p))
         i++;
     return i;
 }
@@ -248,23 +251,23 @@ static void keep_told(struct request_groups *g)
 static void name_hosts(struct request_groups *g)
 {
     const char *const *hosts;
-    size_t n = requests_hosts(g->requests, &hosts);
+    size_t n = path_requests_hosts(g->requests, &hosts);
     for (size_t i = 0; i < n; i++)
         vec_push(&g->parts.hosts, hosts[i]);
 }
 
-struct request_groups *request_groups_new(const struct requests *requests, const struct requests_far *far)
+struct request_groups *path_request_groups_new(const struct requests *requests, const struct requests_far *far)
 {
     struct request_groups *g = mem_zalloc(sizeof *g);
     g->requests = requests;
     g->far = far;
-    g->source = requests_source(requests);
+    g->source = path_requests_source(requests);
     pthread_mutex_init(&g->lock, NULL);
     name_hosts(g);
     choose(g);
     g->chosen = g->looked.n;
     if (far)
-        g->told = mem_zalloc((requests_count(requests) + 1) * sizeof *g->told);
+        g->told = mem_zalloc((path_requests_count(requests) + 1) * sizeof *g->told);
     g->alone = !far || !look_far(g);
     if (g->alone)
         look_here(g);
@@ -278,7 +281,7 @@ struct request_groups *request_groups_new(const struct requests *requests, const
         for (past = i; past < g->looked.n && g->looked.v[past].group == m.v->group; past++)
             m.weight += g->looked.v[past].weight;
         m.n = past - i;
-        request_figures_of(&g->parts, &m, &g->arena, &group);
+        path_request_figures_of(&g->parts, &m, &g->arena, &group);
         vec_push(&g->groups, group);
     }
     if (!g->alone)
@@ -286,7 +289,7 @@ struct request_groups *request_groups_new(const struct requests *requests, const
     return g;
 }
 
-void request_groups_free(struct request_groups *g)
+void path_request_groups_free(struct request_groups *g)
 {
     if (!g)
         return;
@@ -294,36 +297,36 @@ void request_groups_free(struct request_groups *g)
     vec_free(&g->leaders);
     vec_free(&g->groups);
     free(g->number);
-    for (size_t i = 0; g->told && i < requests_count(g->requests); i++)
+    for (size_t i = 0; g->told && i < path_requests_count(g->requests); i++)
         free(g->told[i].is.machines);
     free(g->told);
-    request_parts_fini(&g->parts);
+    path_request_parts_fini(&g->parts);
     pthread_mutex_destroy(&g->lock);
     arena_fini(&g->arena);
     free(g);
 }
 
-size_t request_groups_count(const struct request_groups *g)
+size_t path_request_groups_count(const struct request_groups *g)
 {
     return g->groups.n;
 }
 
-const struct request_group *request_groups_get(const struct request_groups *g, size_t i)
+const struct request_group *path_request_groups_get(const struct request_groups *g, size_t i)
 {
     return &g->groups.v[i];
 }
 
-size_t request_groups_looked(const struct request_groups *g)
+size_t path_request_groups_looked(const struct request_groups *g)
 {
     return g->looked.n;
 }
 
-size_t request_groups_chosen(const struct request_groups *g)
+size_t path_request_groups_chosen(const struct request_groups *g)
 {
     return g->chosen;
 }
 
-const char *request_groups_host(struct request_groups *g, int32_t host)
+const char *path_request_groups_host(struct request_groups *g, int32_t host)
 {
     pthread_mutex_lock(&g->lock);
     const char *name = host >= 0 && (size_t)host < g->parts.hosts.n ? g->parts.hosts.v[host] : "";
@@ -331,7 +334,7 @@ const char *request_groups_host(struct request_groups *g, int32_t host)
     return name;
 }
 
-const char *request_groups_trouble(struct request_groups *g)
+const char *path_request_groups_trouble(struct request_groups *g)
 {
     pthread_mutex_lock(&g->lock);
     const char *text = g->trouble.code ? g->trouble.text : NULL; /* constant once it is set */
@@ -349,7 +352,7 @@ static void tell(struct request_groups *g, size_t request, const struct request_
     *told = (struct request_told){.group = -1};
     if (!seen->path) {
         told->machines = mem_alloc(sizeof *told->machines);
-        visit(told, requests_get(g->requests, request)->thread.host);
+        visit(told, path_requests_get(g->requests, request)->thread.host);
         return;
     }
     pthread_mutex_lock(&g->lock);
@@ -368,7 +371,7 @@ static void tell_here(struct request_groups *g, size_t request, struct request_t
     struct request_seen seen = {.source = g->source};
     struct path *path = NULL;
     struct err e = {0};
-    if (!requests_path(g->requests, request, &path, &e))
+    if (!path_requests_path(g->requests, request, &path, &e))
         seen.path = path;
     tell(g, request, &seen, told);
     path_free(path);
@@ -407,13 +410,13 @@ static bool ask_around(struct request_groups *g, size_t request)
     struct request_paths paths;
     struct err e = {0};
     pthread_mutex_lock(&g->lock);
-    for (size_t i = first; i < first + ASKED_AT_ONCE && i < requests_count(g->requests); i++)
+    for (size_t i = first; i < first + ASKED_AT_ONCE && i < path_requests_count(g->requests); i++)
         if (!g->told[i].known)
             which[n++] = i;
     pthread_mutex_unlock(&g->lock);
     if (!n) /* lost the race against another thread */
         return true;
-    if (requests_ask(g->requests, g->far, which, n, &paths, &e))
+    if (path_requests_ask(g->requests, g->far, which, n, &paths, &e))
         return false;
     for (size_t i = 0; i < n; i++) {
         struct request_told told;
@@ -424,7 +427,7 @@ static bool ask_around(struct request_groups *g, size_t request)
     return true;
 }
 
-void request_groups_tell(struct request_groups *g, size_t request, struct request_told *told)
+void path_request_groups_tell(struct request_groups *g, size_t request, struct request_told *told)
 {
     if (g->alone)
         tell_here(g, request, told);

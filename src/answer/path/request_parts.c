@@ -69,12 +69,12 @@ static uint32_t part_of(struct request_parts *p, struct whose w, uint8_t state)
     return part;
 }
 
-uint32_t request_parts_number(struct request_parts *p, int32_t host, const char *comm, uint8_t state)
+uint32_t path_request_parts_number(struct request_parts *p, int32_t host, const char *comm, uint8_t state)
 {
     return part_of(p, (struct whose){host, name_of(p, comm), false}, state);
 }
 
-int32_t request_parts_host(struct request_parts *p, const struct request_seen *seen, int32_t host)
+int32_t path_request_parts_host(struct request_parts *p, const struct request_seen *seen, int32_t host)
 {
     size_t i = 0;
     if (!seen->far || host < 0)
@@ -87,7 +87,7 @@ int32_t request_parts_host(struct request_parts *p, const struct request_seen *s
     return (int32_t)i;
 }
 
-void request_parts_fini(struct request_parts *p)
+void path_request_parts_fini(struct request_parts *p)
 {
     vec_free(&p->hosts);
     strings_fini(&p->names);
@@ -156,7 +156,7 @@ static struct roles roles_of(struct request_parts *parts, const struct request_s
         *at = r.n;
         seen->source->row_name(seen->source->arg, row, p->end, p->end, &tid, &comm);
         r.v[r.n++] = (struct role){.row = row,
-            .whose = {request_parts_host(parts, seen, row.host), name_of(parts, comm), false},
+            .whose = {path_request_parts_host(parts, seen, row.host), name_of(parts, comm), false},
             .last = INT64_MIN};
     }
     for (size_t i = 0; i < p->n_segments; i++)
@@ -199,8 +199,8 @@ static bool is_share(int64_t duration, int64_t all, int64_t of)
     return duration > 0 && duration >= all / of;
 }
 
-void request_profile_of(struct request_parts *parts, const struct request_seen *seen, uint32_t server, struct arena *a,
-    struct request_profile *out)
+void path_request_profile_of(struct request_parts *parts, const struct request_seen *seen, uint32_t server,
+    struct arena *a, struct request_profile *out)
 {
     const struct path *p = seen->path;
     struct roles roles = roles_of(parts, seen, a);
@@ -238,7 +238,7 @@ static bool has_core_of(
     return true;
 }
 
-bool request_profiles_alike(
+bool path_request_profiles_alike(
     const struct request_parts *parts, const struct request_profile *a, const struct request_profile *b)
 {
     return a->server == b->server && has_core_of(parts, a, b) && has_core_of(parts, b, a);

@@ -21,7 +21,7 @@ struct requests {
     const char **names;
     size_t n_hosts;
     VEC(struct served_request) list;
-    struct requests_lacking lacking;
+    struct path_requests_lacking lacking;
 };
 
 /* State of a search. */
@@ -72,13 +72,13 @@ static void look_at_way(struct hunt *h, size_t in)
     int64_t out = key.family && flow_receives(s, in) ? flow_lookup(s, &back) : -1;
     if (out < 0 || !flow_may_send(s, &back))
         return;
-    enum server_end end = servers_end(h->servers, h->host, &key);
+    enum server_end end = path_servers_end(h->servers, h->host, &key);
     if (end == SERVER_UNKNOWN)
         map_put(&h->unsided, map_hash(memcmp(&key, &back, sizeof key) < 0 ? &key : &back, sizeof key), NULL);
     if (end != SERVER_DESTINATION)
         return;
     h->exchanges.n = 0;
-    exchanges_find(s, (uint32_t)in, (uint32_t)out, &h->exchanges);
+    path_exchanges_find(s, (uint32_t)in, (uint32_t)out, &h->exchanges);
     for (size_t i = 0; i < h->exchanges.n; i++)
         keep(h, &h->exchanges.v[i], (uint32_t)in);
 }
@@ -112,7 +112,7 @@ static void sort(struct requests *r)
         qsort(r->list.v, r->list.n, sizeof *r->list.v, slowest_first);
 }
 
-struct requests *requests_find(const struct path_local *local, const struct requests_question *q)
+struct requests *path_requests_find(const struct path_local *local, const struct requests_question *q)
 {
     struct requests *r = mem_zalloc(sizeof *r);
     r->local = local;
@@ -123,7 +123,7 @@ struct requests *requests_find(const struct path_local *local, const struct requ
         stores[i] = r->hosts[i].flows;
         r->names[i] = r->hosts[i].name;
     }
-    struct servers *servers = servers_new(stores, r->n_hosts);
+    struct servers *servers = path_servers_new(stores, r->n_hosts);
     struct hunt h = {.found = r, .question = q, .servers = servers};
     for (h.host = 0; h.host < r->n_hosts; h.host++)
         look_at_host(&h);
@@ -132,12 +132,12 @@ struct requests *requests_find(const struct path_local *local, const struct requ
     sort(r);
     vec_free(&h.exchanges);
     map_fini(&h.unsided);
-    servers_free(servers);
+    path_servers_free(servers);
     free(stores);
     return r;
 }
 
-struct requests *requests_told(const char *const *hosts, size_t n_hosts, const struct served_request *v, size_t n)
+struct requests *path_requests_told(const char *const *hosts, size_t n_hosts, const struct served_request *v, size_t n)
 {
     struct requests *r = mem_zalloc(sizeof *r);
     r->n_hosts = n_hosts;
@@ -150,7 +150,7 @@ struct requests *requests_told(const char *const *hosts, size_t n_hosts, const s
     return r;
 }
 
-void requests_free(struct requests *r)
+void path_requests_free(struct requests *r)
 {
     if (!r)
         return;
@@ -159,22 +159,22 @@ void requests_free(struct requests *r)
     free(r);
 }
 
-const struct path_source *requests_source(const struct requests *r)
+const struct path_source *path_requests_source(const struct requests *r)
 {
     return r->local ? path_local_source(r->local) : NULL;
 }
 
-size_t requests_count(const struct requests *r)
+size_t path_requests_count(const struct requests *r)
 {
     return r->list.n;
 }
 
-const struct served_request *requests_get(const struct requests *r, size_t i)
+const struct served_request *path_requests_get(const struct requests *r, size_t i)
 {
     return &r->list.v[i];
 }
 
-void requests_lacking(const struct requests *r, struct requests_lacking *out)
+void path_requests_lacking(const struct requests *r, struct path_requests_lacking *out)
 {
     *out = r->lacking;
 }
@@ -183,14 +183,14 @@ void requests_lacking(const struct requests *r, struct requests_lacking *out)
 
 static struct request_walk walk_of(const struct requests *r, size_t i)
 {
-    const struct served_request *q = requests_get(r, i);
+    const struct served_request *q = path_requests_get(r, i);
     struct request_walk w = {.from = q->thread, .thread = q->thread, .begin = q->begin, .end = q->end};
     if (q->by_interrupt)
         w.from.row = PATH_ROW_UNKNOWN_CPU;
     return w;
 }
 
-int requests_ask(const struct requests *r, const struct requests_far *far, const size_t *which, size_t n,
+int path_requests_ask(const struct requests *r, const struct requests_far *far, const size_t *which, size_t n,
     struct request_paths *out, struct err *e)
 {
     struct request_walk *walks = mem_zalloc((n + 1) * sizeof *walks);
@@ -201,7 +201,7 @@ int requests_ask(const struct requests *r, const struct requests_far *far, const
     return rc;
 }
 
-int requests_walk(const struct requests *r, size_t i, unsigned *slices, struct path **out, struct err *e)
+int path_requests_walk(const struct requests *r, size_t i, unsigned *slices, struct path **out, struct err *e)
 {
     struct request_walk w = walk_of(r, i);
     *out = NULL;
@@ -220,19 +220,19 @@ int requests_walk(const struct requests *r, size_t i, unsigned *slices, struct p
     return rc < 0 ? rc : 0;
 }
 
-int requests_path(const struct requests *r, size_t i, struct path **out, struct err *e)
+int path_requests_path(const struct requests *r, size_t i, struct path **out, struct err *e)
 {
     unsigned slices = REQUESTS_SLICES;
-    return requests_walk(r, i, &slices, out, e);
+    return path_requests_walk(r, i, &slices, out, e);
 }
 
-size_t requests_hosts(const struct requests *r, const char *const **names)
+size_t path_requests_hosts(const struct requests *r, const char *const **names)
 {
     *names = r->names;
     return r->n_hosts;
 }
 
-const struct path_local *requests_local(const struct requests *r)
+const struct path_local *path_requests_local(const struct requests *r)
 {
     return r->local;
 }

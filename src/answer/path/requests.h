@@ -15,7 +15,7 @@ struct requests_question {
     int64_t begin, end;            /* requests that overlap this interval */
 };
 /* Requests that are missing in the list, and why. */
-struct requests_lacking {
+struct path_requests_lacking {
     size_t unrelated;              /* hosts whose clock is not related to the reference */
     uint64_t unsided;              /* connections seen in both directions whose server end is unknown */
     uint64_t cut;                  /* requests whose beginning, or reply, was not recorded (lost events) */
@@ -36,17 +36,17 @@ struct served_request {
 /* Duration in ns. */
 static inline int64_t request_duration(const struct served_request *r) { return time_between(r->begin, r->end); }
 /* Finds requests. O(packets of connections that the hosts served + n log n) for n requests; reads no traces. */
-struct requests *requests_find(const struct path_local *, const struct requests_question *);
+struct requests *path_requests_find(const struct path_local *, const struct requests_question *);
 /* List of requests found elsewhere, of hosts of these names: their paths, clients and trails are not known here, and
  * rows are those of the reporting node. first_in distinguishes otherwise equal ones. Names are borrowed. */
-struct requests *requests_told(const char *const *hosts, size_t n_hosts, const struct served_request *, size_t n);
-void requests_free(struct requests *);
+struct requests *path_requests_told(const char *const *hosts, size_t n_hosts, const struct served_request *, size_t n);
+void path_requests_free(struct requests *);
 /* Source of their paths; NULL: the list was received from elsewhere. */
-const struct path_source *requests_source(const struct requests *);
-size_t requests_count(const struct requests *);
+const struct path_source *path_requests_source(const struct requests *);
+size_t path_requests_count(const struct requests *);
 /* Request by rank: number 0 is the slowest; of equal ones the earliest comes first. Valid as long as the list. */
-const struct served_request *requests_get(const struct requests *, size_t i);
-void requests_lacking(const struct requests *, struct requests_lacking *out);
+const struct served_request *path_requests_get(const struct requests *, size_t i);
+void path_requests_lacking(const struct requests *, struct path_requests_lacking *out);
 
 /* Client of a request. */
 struct request_client {
@@ -56,16 +56,16 @@ struct request_client {
     int64_t begin, end;            /* first byte sent, last byte of the reply received; INT64_MIN: never */
     char address[64];
 };
-void requests_client(const struct requests *, size_t i, struct request_client *out);
+void path_requests_client(const struct requests *, size_t i, struct request_client *out);
 /* Appends what the packets of a request show of its client, as a text for the node that has the client's host; nothing
  * if they show nothing. */
-void requests_trail(const struct requests *, size_t i, struct text *out);
+void path_requests_trail(const struct requests *, size_t i, struct text *out);
 /* Finds the client by such a text of another node's request: one of these hosts that sent on that very flow. at:
  * arrival of the first byte, by the reference clock here, within a second; INT64_MIN: unknown. False: not found, or
  * invalid text. */
-bool requests_asked(const struct path_local *, const char *trail, int64_t at, struct request_client *out);
+bool path_requests_asked(const struct path_local *, const char *trail, int64_t at, struct request_client *out);
 /* Critical path of the server's thread over [begin, end]. ERR_LIMIT: too long to be followed. */
-int requests_path(const struct requests *, size_t i, struct path **out, struct err *e);
+int path_requests_path(const struct requests *, size_t i, struct path **out, struct err *e);
 
 /* ---- paths that continue on hosts outside of the list ---- */
 
@@ -82,7 +82,7 @@ struct requests_far {
     void (*release)(void *arg, struct request_paths *);
 };
 /* Requests the paths of these requests; out: to be released by release(). */
-int requests_ask(const struct requests *, const struct requests_far *, const size_t *which, size_t n,
+int path_requests_ask(const struct requests *, const struct requests_far *, const size_t *which, size_t n,
     struct request_paths *out, struct err *e);
 
 /* ---- groups of similar requests ---- */
@@ -113,19 +113,19 @@ struct request_groups;
 enum { REQUESTS_SLOWEST = 100, REQUESTS_SAMPLE = 900 };
 /* Groups all requests, by the paths of the REQUESTS_SLOWEST slowest of each host and of REQUESTS_SAMPLE of its others,
  * evenly by rank. far NULL: paths end at the border of the list's hosts. Borrows both. O(their paths) */
-struct request_groups *request_groups_new(const struct requests *, const struct requests_far *);
-void request_groups_free(struct request_groups *);
-size_t request_groups_count(const struct request_groups *);
+struct request_groups *path_request_groups_new(const struct requests *, const struct requests_far *);
+void path_request_groups_free(struct request_groups *);
+size_t path_request_groups_count(const struct request_groups *);
 /* Group by rank: number 0 is the largest. */
-const struct request_group *request_groups_get(const struct request_groups *, size_t i);
+const struct request_group *path_request_groups_get(const struct request_groups *, size_t i);
 /* Number of requests chosen for examination; of those examined, which excludes too long paths. */
-size_t request_groups_chosen(const struct request_groups *);
-size_t request_groups_looked(const struct request_groups *);
+size_t path_request_groups_chosen(const struct request_groups *);
+size_t path_request_groups_looked(const struct request_groups *);
 /* Host of that number in parts and struct request_told; the first are those of the list. Thread-safe. */
-const char *request_groups_host(struct request_groups *, int32_t host);
+const char *path_request_groups_host(struct request_groups *, int32_t host);
 /* Reason why paths with `far`, or those of requests received from elsewhere, are incomplete; NULL: they are
  * complete. */
-const char *request_groups_trouble(struct request_groups *);
+const char *path_request_groups_trouble(struct request_groups *);
 
 /* Summary of the path of a request, examined or not. O(its path). Thread-safe. */
 struct request_told {
@@ -133,6 +133,6 @@ struct request_told {
     int32_t *machines; size_t n_machines; /* hosts, in the order in which the path reaches them */
 };
 /* machines: free() it; at least one. */
-void request_groups_tell(struct request_groups *, size_t request, struct request_told *told);
+void path_request_groups_tell(struct request_groups *, size_t request, struct request_told *told);
 
 #endif

@@ -27,7 +27,7 @@ struct path_senders {
     struct candidate_book *book; /* made on first use */
 };
 
-struct path_senders *senders_new(const struct path_local_host *hosts, size_t n)
+struct path_senders *path_senders_new(const struct path_local_host *hosts, size_t n)
 {
     struct path_senders *s = mem_zalloc(sizeof *s);
     s->hosts = hosts;
@@ -36,12 +36,12 @@ struct path_senders *senders_new(const struct path_local_host *hosts, size_t n)
     return s;
 }
 
-struct sender_labels sender_labels(struct arena *a, const struct flow_key *key)
+struct path_sender_labels path_sender_labels(struct arena *a, const struct flow_key *key)
 {
     char source[64], destination[64];
     flow_format_endpoint(key, true, source, sizeof source);
     flow_format_endpoint(key, false, destination, sizeof destination);
-    return (struct sender_labels){.address = arena_strdup(a, source),
+    return (struct path_sender_labels){.address = arena_strdup(a, source),
         .label = arena_printf(a, "%s → %s", source, destination),
         .unsure = arena_printf(a, "%s → %s, the likeliest of several messages", source, destination)};
 }
@@ -52,15 +52,15 @@ static struct candidate_book *book_of(struct path_senders *s)
     const struct flow_address *own, *peers;
     if (s->book)
         return s->book;
-    s->book = candidate_book_new();
+    s->book = path_candidate_book_new();
     for (size_t i = 0; i < s->n; i++) {
         const struct flow_store *flows = s->hosts[i].flows;
         if (!flows) {
-            candidate_book_skip(s->book);
+            path_candidate_book_skip(s->book);
             continue;
         }
         size_t n_own = flow_addresses(flows, &own), n_peers = flow_peers(flows, &peers);
-        candidate_book_add(s->book, own, n_own, peers, n_peers);
+        path_candidate_book_add(s->book, own, n_own, peers, n_peers);
     }
     return s->book;
 }
@@ -74,7 +74,7 @@ static bool may_send(void *arg, int32_t host, const struct flow_key *key)
 static void find_senders(struct path_senders *s, int32_t host, const struct flow_key *key, struct sender_peer *out)
 {
     struct candidates c;
-    candidates_find(book_of(s), host, key, may_send, s, &c);
+    path_candidates_find(book_of(s), host, key, may_send, s, &c);
     out->sure = c.sure;
     out->likely = c.likely;
     out->n = c.hosts.n;
@@ -93,14 +93,14 @@ static struct sender_peer *peer_of(struct path_senders *s, int32_t host, uint32_
         struct flow_key key;
         flow_key(s->hosts[host].flows, flow, &key);
         struct sender_peer *p = arena_new(&s->strings, struct sender_peer, 1);
-        *p = (struct sender_peer){.labels = sender_labels(&s->strings, &key)};
+        *p = (struct sender_peer){.labels = path_sender_labels(&s->strings, &key)};
         find_senders(s, host, &key, p);
         *at = (uint64_t)(uintptr_t)p;
     }
     return (struct sender_peer *)(uintptr_t)*at;
 }
 
-void senders_peer(struct path_senders *s, int32_t host, uint32_t flow, struct sender_peer *out)
+void path_senders_peer(struct path_senders *s, int32_t host, uint32_t flow, struct sender_peer *out)
 {
     pthread_mutex_lock(&s->lock);
     *out = *peer_of(s, host, flow);
@@ -109,7 +109,7 @@ void senders_peer(struct path_senders *s, int32_t host, uint32_t flow, struct se
 
 /* ---- asking a host ---- */
 
-void sender_message_of(
+void path_sender_message_of(
     const struct path_local_host *to, int32_t host, const struct flow_packet *receive, struct path_message *out)
 {
     *out = (struct path_message){
@@ -134,7 +134,7 @@ static struct flow_window window_of(const struct path_message *m, int32_t host, 
     return flow_window_at(&m->key, at, (uint64_t)error);
 }
 
-bool sender_ask(const struct path_local_host *h, int32_t host, const struct path_message *m, struct sender *out)
+bool path_sender_ask(const struct path_local_host *h, int32_t host, const struct path_message *m, struct sender *out)
 {
     struct flow_window w = window_of(m, host, h);
     *out = (struct sender){.host = host};
@@ -146,7 +146,8 @@ bool sender_ask(const struct path_local_host *h, int32_t host, const struct path
 /* Returns whether a is more likely the sender than b. Of two boots of one host with the same address, that is the later
  * one, unless it began only after the arrival; of two hosts, the more certain one; if equal, the earlier one, since a
  * forwarder sent later. */
-bool sender_is_better(int64_t came, const struct sender *a, const struct sender *b, bool boots_of_same, bool comparable)
+bool path_sender_is_better(
+    int64_t came, const struct sender *a, const struct sender *b, bool boots_of_same, bool comparable)
 {
     if (boots_of_same)
         return a->sent > b->sent ? a->sent <= came : b->sent > came;
@@ -155,7 +156,7 @@ bool sender_is_better(int64_t came, const struct sender *a, const struct sender 
     return comparable && a->sent < b->sent;
 }
 
-int32_t sender_row(const struct sender *s)
+int32_t path_sender_row(const struct sender *s)
 {
     return s->send.origin == FLOW_BY_THREAD && s->send.row >= 0 ? s->send.row
         : s->send.origin == FLOW_BY_RECEIVE                     ? PATH_ROW_UNKNOWN_CPU
@@ -174,7 +175,7 @@ bool path_lost_within(const struct path_local_host *h, int64_t begin, int64_t en
     return false;
 }
 
-bool sender_lost(const struct path_local_host *h, const struct path_message *m)
+bool path_sender_lost(const struct path_local_host *h, const struct path_message *m)
 {
     int64_t begin, at = path_from_reference(h, m->received);
     return h->graph &&
@@ -186,17 +187,17 @@ static void ask_host(struct path_senders *s, const struct path_message *m, int32
 {
     const struct path_local_host *from = &s->hosts[asked];
     struct sender found;
-    if ((asked != m->host && !strcmp(from->name, s->hosts[m->host].name)) || !sender_ask(from, asked, m, &found))
+    if ((asked != m->host && !strcmp(from->name, s->hosts[m->host].name)) || !path_sender_ask(from, asked, m, &found))
         return;
     const struct path_local_host *before = out->host >= 0 ? &s->hosts[out->host] : NULL;
     if (!before ||
-        sender_is_better(m->received, &found, out, asked != out->host && !strcmp(from->name, before->name),
+        path_sender_is_better(m->received, &found, out, asked != out->host && !strcmp(from->name, before->name),
             path_comparable(from, before)))
         *out = found;
 }
 
 /* Finds the send that matches the receive, on the hosts that can have sent it. */
-bool senders_find(struct path_senders *s, int32_t host, const struct flow_packet *receive, struct sender *out,
+bool path_senders_find(struct path_senders *s, int32_t host, const struct flow_packet *receive, struct sender *out,
     struct sender_peer *peer)
 {
     struct path_message message;
@@ -207,7 +208,7 @@ bool senders_find(struct path_senders *s, int32_t host, const struct flow_packet
     *out = (struct sender){.host = -1};
     if (!peer->n)
         return false;
-    sender_message_of(&s->hosts[host], host, receive, &message);
+    path_sender_message_of(&s->hosts[host], host, receive, &message);
     for (size_t i = 0; i < peer->sure; i++)
         ask_host(s, &message, peer->senders[i], out);
     size_t most = peer->found || peer->failures < TRIES_STRANGERS ? peer->n
@@ -225,12 +226,12 @@ bool senders_find(struct path_senders *s, int32_t host, const struct flow_packet
     return out->host >= 0;
 }
 
-void senders_free(struct path_senders *s)
+void path_senders_free(struct path_senders *s)
 {
     if (!s)
         return;
     map_fini(&s->peers);
-    candidate_book_free(s->book);
+    path_candidate_book_free(s->book);
     arena_fini(&s->strings);
     pthread_mutex_destroy(&s->lock);
     free(s);

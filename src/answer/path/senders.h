@@ -12,12 +12,12 @@
 struct arena;
 
 /* Labels of a message on a flow: its source; source and destination; the latter if several sends match. */
-struct sender_labels { const char *address, *label, *unsure; };
-struct sender_labels sender_labels(struct arena *, const struct flow_key *);
+struct path_sender_labels { const char *address, *label, *unsure; };
+struct path_sender_labels path_sender_labels(struct arena *, const struct flow_key *);
 
 /* Knowledge of a flow that some host received. */
 struct sender_peer {
-    struct sender_labels labels;
+    struct path_sender_labels labels;
     int32_t *senders; /* hosts that may have sent on it, the most likely first */
     /* The first `sure` own the address, or sent on that very flow; those up to `likely` sent to the destination. */
     size_t sure, likely, n;
@@ -35,33 +35,33 @@ struct sender {
 
 struct path_senders;
 /* Borrows the hosts; reads nothing of their stores before the first question. */
-struct path_senders *senders_new(const struct path_local_host *hosts, size_t n);
-void senders_free(struct path_senders *);
+struct path_senders *path_senders_new(const struct path_local_host *hosts, size_t n);
+void path_senders_free(struct path_senders *);
 /* Finds the send that matches a receive of that host; false: none. *peer is always set, and its contents stay valid.
  * Thread-safe. */
-bool senders_find(struct path_senders *, int32_t host, const struct flow_packet *receive, struct sender *out,
+bool path_senders_find(struct path_senders *, int32_t host, const struct flow_packet *receive, struct sender *out,
     struct sender_peer *peer);
 
 /* Possible senders on a flow that the host received. */
-void senders_peer(struct path_senders *, int32_t host, uint32_t flow, struct sender_peer *out);
+void path_senders_peer(struct path_senders *, int32_t host, uint32_t flow, struct sender_peer *out);
 /* Senders of a joined source. */
 struct path_senders *path_local_senders(const struct path_local *);
 
 /* ---- single hosts ---- */
 
 /* Describes a received message so that any host can search for the send. `to`: the receiver, number `host`. */
-void sender_message_of(const struct path_local_host *to, int32_t host, const struct flow_packet *receive,
+void path_sender_message_of(const struct path_local_host *to, int32_t host, const struct flow_packet *receive,
     struct path_message *out);
 /* Returns whether that host, number `host`, sent it. */
-bool sender_ask(const struct path_local_host *, int32_t host, const struct path_message *, struct sender *out);
+bool path_sender_ask(const struct path_local_host *, int32_t host, const struct path_message *, struct sender *out);
 /* Returns whether `a` explains the message that arrived at `came` better than `b`. comparable: whether times of both
  * hosts can be compared. */
-bool sender_is_better(int64_t came, const struct sender *a, const struct sender *b, bool boots_of_same,
+bool path_sender_is_better(int64_t came, const struct sender *a, const struct sender *b, bool boots_of_same,
     bool comparable);
 /* Row that sent it. */
-int32_t sender_row(const struct sender *);
+int32_t path_sender_row(const struct sender *);
 /* Returns whether the host lost events in the second before the message arrived. */
-bool sender_lost(const struct path_local_host *, const struct path_message *);
+bool path_sender_lost(const struct path_local_host *, const struct path_message *);
 
 /* Returns whether the host lost events within [begin, end] of its own clock. */
 bool path_lost_within(const struct path_local_host *, int64_t begin, int64_t end);

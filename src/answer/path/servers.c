@@ -71,7 +71,7 @@ static void look_at(struct servers *v, size_t host, const struct flow_store *s, 
         *map_put(&v->ends, source, NULL) |= LISTENS;
 }
 
-struct servers *servers_new(const struct flow_store *const *stores, size_t n)
+struct servers *path_servers_new(const struct flow_store *const *stores, size_t n)
 {
     struct servers *v = mem_zalloc(sizeof *v);
     for (size_t h = 0; h < n; h++)
@@ -85,7 +85,7 @@ static enum server_end only(bool source, bool destination)
     return source == destination ? SERVER_UNKNOWN : source ? SERVER_SOURCE : SERVER_DESTINATION;
 }
 
-enum server_end servers_end(const struct servers *v, size_t host, const struct flow_key *k)
+enum server_end path_servers_end(const struct servers *v, size_t host, const struct flow_key *k)
 {
     const uint64_t *at[] = {map_find(&v->ends, end_hash(host, k, true)), map_find(&v->ends, end_hash(host, k, false))};
     uint64_t source = at[0] ? *at[0] : 0, destination = at[1] ? *at[1] : 0;
@@ -95,7 +95,7 @@ enum server_end servers_end(const struct servers *v, size_t host, const struct f
         ?: only(k->sport < CLIENT_PORTS, k->dport < CLIENT_PORTS);
 }
 
-void servers_free(struct servers *v)
+void path_servers_free(struct servers *v)
 {
     if (!v)
         return;

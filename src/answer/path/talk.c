@@ -9,7 +9,7 @@
 #include "base/search.h"
 #include "clock/clock.h"
 
-void talk_window(const struct clock_map *map, int64_t *begin, int64_t *end)
+void path_talk_window(const struct clock_map *map, int64_t *begin, int64_t *end)
 {
     if (map && *begin > INT64_MIN)
         *begin = clock_from_reference(map, *begin);
@@ -17,10 +17,10 @@ void talk_window(const struct clock_map *map, int64_t *begin, int64_t *end)
         *end = clock_from_reference(map, *end);
 }
 
-void talk_report(const struct flow_store *s, int64_t begin, int64_t end, struct talk_reports *out)
+void path_talk_report(const struct flow_store *s, int64_t begin, int64_t end, struct talk_reports *out)
 {
     for (size_t f = 0, n = s ? flow_count(s) : 0; f < n; f++) {
-        struct talk_report r;
+        struct path_talk_report r;
         flow_tally(s, f, begin, end, &r.sent, &r.received);
         if (!r.sent.packets && !r.received.packets)
             continue;
@@ -73,7 +73,7 @@ static int32_t owner_of(const struct owners *o, const struct flow_key *key, bool
 
 struct end {
     int32_t host;
-    const struct talk_report *is;
+    const struct path_talk_report *is;
 };
 /* Ends with one key. */
 struct ends {
@@ -137,7 +137,7 @@ static void join_ends(const struct ends *e)
             add_line(e, v, NULL);
 }
 
-void talk_join(const struct talk_told *of, size_t n, struct talk_lines *out)
+void path_talk_join(const struct talk_told *of, size_t n, struct talk_lines *out)
 {
     struct owners owners = {0};
     size_t count = 0;

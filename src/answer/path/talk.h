@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Traffic between hosts: all flows of some hosts, both ends joined; amounts and delays. Each host reports its view of
- * its flows (talk_report), the asking node joins the ends (talk_join), and a node with the packets of both ends finds
- * the delays (talk_find_delays). The answer is the same in one place or spread over several (cluster/cluster.h). */
+ * its flows (path_talk_report), the asking node joins the ends (path_talk_join), and a node with the packets of both
+ * ends finds the delays (path_talk_find_delays). The answer is the same in one place or spread over several
+ * (cluster/cluster.h). */
 #ifndef WEFT_PATH_TALK_H
 #define WEFT_PATH_TALK_H
 
@@ -14,12 +15,12 @@
 struct clock_map;
 
 /* Flow as seen by one of its hosts; times by its clock. */
-struct talk_report { struct flow_key key; struct flow_tally sent, received; };
-struct talk_reports { struct talk_report *v; size_t n, cap; };
+struct path_talk_report { struct flow_key key; struct flow_tally sent, received; };
+struct talk_reports { struct path_talk_report *v; size_t n, cap; };
 /* Converts [begin, end] from the reference clock to a host's clock. map: NULL: both are the same. */
-void talk_window(const struct clock_map *, int64_t *begin, int64_t *end);
+void path_talk_window(const struct clock_map *, int64_t *begin, int64_t *end);
 /* Adds flows with packets within [begin, end]. O(packets) */
-void talk_report(const struct flow_store *, int64_t begin, int64_t end, struct talk_reports *out);
+void path_talk_report(const struct flow_store *, int64_t begin, int64_t end, struct talk_reports *out);
 
 /* Flow with both ends. Times are still by the clocks of the hosts. */
 struct talk_line {
@@ -34,7 +35,7 @@ struct talk_told { struct talk_reports flows; const struct flow_address *own; si
  * because they share addresses, the one that sent most packets is taken; if several received one, each has a line. An
  * end that saw nothing of a flow is the host that alone has the address. Traffic from an anonymous address
  * (flow_is_anonymous) stays on its host. O(n log n) in flows */
-void talk_join(const struct talk_told *of, size_t n, struct talk_lines *out);
+void path_talk_join(const struct talk_told *of, size_t n, struct talk_lines *out);
 
 /* ---- delays ---- */
 
@@ -53,10 +54,10 @@ struct talk_delay {
 };
 struct talk_delays { struct talk_delay *v; size_t n, cap; };
 /* Adds the delays from each host to each other, or by flow, if their clocks are related: in order of both, then of
- * keys. The ends are those found by talk_join. O(n log n) in packets that both ends have. */
-void talk_find_delays(const struct talk_host *, size_t n, int64_t begin, int64_t end, bool by_flow,
+ * keys. The ends are those found by path_talk_join. O(n log n) in packets that both ends have. */
+void path_talk_find_delays(const struct talk_host *, size_t n, int64_t begin, int64_t end, bool by_flow,
     struct talk_delays *out);
 /* Order by hosts, then key. */
-int talk_delay_compare(const struct talk_delay *, const struct talk_delay *);
+int path_talk_delay_compare(const struct talk_delay *, const struct talk_delay *);
 
 #endif

@@ -8,7 +8,7 @@
 #include "clock/clock.h"
 #include "path/talk.h"
 
-int talk_delay_compare(const struct talk_delay *a, const struct talk_delay *b)
+int path_talk_delay_compare(const struct talk_delay *a, const struct talk_delay *b)
 {
     return order_of(a->from, b->from) ?: order_of(a->to, b->to) ?: memcmp(&a->key, &b->key, sizeof a->key);
 }
@@ -86,11 +86,11 @@ static void find_lines(const struct talk_host *hosts, size_t n, int64_t begin, i
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         int64_t from = begin, to = end;
-        talk_window(hosts[i].map, &from, &to);
-        talk_report(hosts[i].flows, from, to, &of[i].flows);
+        path_talk_window(hosts[i].map, &from, &to);
+        path_talk_report(hosts[i].flows, from, to, &of[i].flows);
         of[i].n_own = hosts[i].flows ? flow_addresses(hosts[i].flows, &of[i].own) : 0;
     }
-    talk_join(of, n, out);
+    path_talk_join(of, n, out);
     for (size_t i = 0; i < out->n; i++)
         if (out->v[i].from >= 0 && out->v[i].to >= 0 && out->v[i].from != out->v[i].to)
             out->v[kept++] = out->v[i];
@@ -116,7 +116,7 @@ static bool link_of(
     return sent >= 0 && received >= 0;
 }
 
-void talk_find_delays(
+void path_talk_find_delays(
     const struct talk_host *hosts, size_t n, int64_t begin, int64_t end, bool by_flow, struct talk_delays *out)
 {
     struct talk_lines lines = {0};

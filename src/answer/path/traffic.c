@@ -17,7 +17,7 @@ enum {
 };
 
 struct row_polls {
-    VEC(struct traffic_poll) polls; /* stretches by time */
+    VEC(struct path_traffic_poll) polls; /* stretches by time */
 };
 
 struct path_traffic {
@@ -87,7 +87,7 @@ static void find_asked(const struct path_traffic *t, int32_t row, struct row_pol
             continue;
         seen = p.ts; /* each stretch is searched once, also in a damaged store whose messages are out of order */
         if (stayed_awake(t->graph, row, ask.ts, p.ts))
-            vec_push(&out->polls, ((struct traffic_poll){.receive = p.number, .begin = ask.ts, .end = p.ts}));
+            vec_push(&out->polls, ((struct path_traffic_poll){.receive = p.number, .begin = ask.ts, .end = p.ts}));
     }
 }
 
@@ -112,7 +112,7 @@ static void find_assumed(const struct path_traffic *t, int32_t row, struct row_p
             seen = arrival.ts; /* see above */
             if (begin < arrival.ts && (uint64_t)arrival.ts - (uint64_t)begin >= SHORTEST_POLL_NS)
                 vec_push(&out->polls,
-                    ((struct traffic_poll){
+                    ((struct path_traffic_poll){
                         .receive = arrival.number, .begin = begin, .end = arrival.ts, .wait = true, .assumed = true}));
         }
         sent = p.ts;
@@ -142,8 +142,8 @@ static void find_shown(const struct path_traffic *t, int32_t row, struct row_pol
         seen = p.ts; /* see above */
         int64_t begin = awake_since(t->graph, row, sent > ask.begin ? sent : ask.begin, p.ts);
         if (begin < p.ts && (uint64_t)p.ts - (uint64_t)begin >= SHORTEST_POLL_NS)
-            vec_push(
-                &out->polls, ((struct traffic_poll){.receive = p.number, .begin = begin, .end = p.ts, .wait = true}));
+            vec_push(&out->polls,
+                ((struct path_traffic_poll){.receive = p.number, .begin = begin, .end = p.ts, .wait = true}));
     }
 }
 
@@ -153,7 +153,7 @@ static void merge(struct row_polls *a, const struct row_polls *b)
     struct row_polls out = {0};
     size_t k = 0;
     for (size_t i = 0; i < a->polls.n; i++) {
-        const struct traffic_poll *p = &a->polls.v[i];
+        const struct path_traffic_poll *p = &a->polls.v[i];
         for (; k < b->polls.n && b->polls.v[k].begin < p->end; k++)
             if (b->polls.v[k].end <= p->begin)
                 vec_push(&out.polls, b->polls.v[k]);
@@ -208,7 +208,7 @@ static const struct row_polls *polls_of(struct path_traffic *t, int32_t row, boo
     return before;
 }
 
-struct path_traffic *traffic_new(const struct graph *g, const struct flow_store *s)
+struct path_traffic *path_traffic_new(const struct graph *g, const struct flow_store *s)
 {
     struct path_traffic *t = mem_zalloc(sizeof *t);
     t->graph = g;
@@ -219,7 +219,7 @@ struct path_traffic *traffic_new(const struct graph *g, const struct flow_store 
     return t;
 }
 
-void traffic_free(struct path_traffic *t)
+void path_traffic_free(struct path_traffic *t)
 {
     if (!t)
         return;
@@ -231,19 +231,19 @@ void traffic_free(struct path_traffic *t)
     free(t);
 }
 
-size_t traffic_poll_find(struct path_traffic *t, int32_t row, int64_t ts, bool assuming)
+size_t path_traffic_poll_find(struct path_traffic *t, int32_t row, int64_t ts, bool assuming)
 {
     const struct row_polls *p = polls_of(t, row, assuming);
     return search_first(i, 0, p->polls.n, p->polls.v[i].end >= ts);
 }
 
-const struct traffic_poll *traffic_poll(struct path_traffic *t, int32_t row, size_t i, bool assuming)
+const struct path_traffic_poll *path_traffic_poll(struct path_traffic *t, int32_t row, size_t i, bool assuming)
 {
     const struct row_polls *p = polls_of(t, row, assuming);
     return i < p->polls.n ? &p->polls.v[i] : NULL;
 }
 
-int64_t traffic_reply_at(const struct path_traffic *t, int64_t ts)
+int64_t path_traffic_reply_at(const struct path_traffic *t, int64_t ts)
 {
     struct flow_packet p;
     size_t n = t->flows ? flow_replies(t->flows) : 0;
@@ -254,7 +254,7 @@ int64_t traffic_reply_at(const struct path_traffic *t, int64_t ts)
     return p.ts == ts ? (int64_t)at : -1;
 }
 
-bool traffic_reply(const struct path_traffic *t, size_t i, struct traffic_reply *out)
+bool path_traffic_reply(const struct path_traffic *t, size_t i, struct path_traffic_reply *out)
 {
     struct flow_packet p, received;
     if (!t->flows || i >= flow_replies(t->flows))
@@ -262,11 +262,11 @@ bool traffic_reply(const struct path_traffic *t, size_t i, struct traffic_reply 
     flow_reply(t->flows, i, &p);
     if (!flow_by_number(t->flows, p.receive, &received, NULL))
         return false;
-    *out = (struct traffic_reply){.sent = p.ts, .received = received.ts, .receive = p.receive};
+    *out = (struct path_traffic_reply){.sent = p.ts, .received = received.ts, .receive = p.receive};
     return true;
 }
 
-size_t traffic_unslept(const struct path_traffic *t, int32_t row, int64_t begin, int64_t end)
+size_t path_traffic_unslept(const struct path_traffic *t, int32_t row, int64_t begin, int64_t end)
 {
     struct flow_packet p;
     bool is_send;

@@ -19,24 +19,24 @@ struct flow_store;
  * - assumed: of such a row from its last send on any connection, or from when it last slept, to the last message that
  *   arrived before it sends again, if it does so soon after that message; a wait. What it computed meanwhile counts
  *   as polling. None if it did not send before. */
-struct traffic_poll { uint64_t receive; int64_t begin, end; bool wait, assumed; };
+struct path_traffic_poll { uint64_t receive; int64_t begin, end; bool wait, assumed; };
 /* Send by softirq work after a receive of the same connection. */
-struct traffic_reply { int64_t sent, received; uint64_t receive; };
+struct path_traffic_reply { int64_t sent, received; uint64_t receive; };
 
 struct path_traffic;
 /* Borrows both; the flows may be NULL. */
-struct path_traffic *traffic_new(const struct graph *, const struct flow_store *);
-void traffic_free(struct path_traffic *);
+struct path_traffic *path_traffic_new(const struct graph *, const struct flow_store *);
+void path_traffic_free(struct path_traffic *);
 /* Polling stretches of a row of the graph are numbered in order of time and do not overlap. There are two lists: with
- * assumed ones, and without. Returns the number of the first one that ends at or after ts, or their total; traffic_poll
- * returns NULL for a number that does not exist. */
-size_t traffic_poll_find(struct path_traffic *, int32_t row, int64_t ts, bool assuming);
-const struct traffic_poll *traffic_poll(struct path_traffic *, int32_t row, size_t i, bool assuming);
+ * assumed ones, and without. Returns the number of the first one that ends at or after ts, or their total;
+ * path_traffic_poll returns NULL for a number that does not exist. */
+size_t path_traffic_poll_find(struct path_traffic *, int32_t row, int64_t ts, bool assuming);
+const struct path_traffic_poll *path_traffic_poll(struct path_traffic *, int32_t row, size_t i, bool assuming);
 /* Number of the reply sent at ts, or -1. */
-int64_t traffic_reply_at(const struct path_traffic *, int64_t ts);
+int64_t path_traffic_reply_at(const struct path_traffic *, int64_t ts);
 /* False for a number that does not exist. */
-bool traffic_reply(const struct path_traffic *, size_t i, struct traffic_reply *out);
+bool path_traffic_reply(const struct path_traffic *, size_t i, struct path_traffic_reply *out);
 /* Number of messages for the row that arrived within [begin, end] while it was awake. */
-size_t traffic_unslept(const struct path_traffic *, int32_t row, int64_t begin, int64_t end);
+size_t path_traffic_unslept(const struct path_traffic *, int32_t row, int64_t begin, int64_t end);
 
 #endif

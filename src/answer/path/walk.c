@@ -98,14 +98,14 @@ static void follow(struct walker *w, struct path_row to, const struct path_inter
         w->at.checked = was.checked;
         w->at.circle = was.circle;
     }
-    walk_arrive(w, was.t, c->from, ts);
+    path_walk_arrive(w, was.t, c->from, ts);
 }
 
 /* Keeps the wait in the path: unexplained, for the reason in `c`, or (gap = false) as an answer in itself. */
 static void keep_wait(struct walker *w, const struct path_interval *iv, bool gap, const struct path_cause *c)
 {
     if (gap && walk_looks(w)) {
-        walk_stop_looking(w, c);
+        path_walk_stop_looking(w, c);
         return;
     }
     path_build_set_cover(&w->build, w->at.row, iv);
@@ -126,23 +126,23 @@ static void keep_wait_of_woken(struct walker *w, const struct path_interval *iv,
 
 static void explain(struct walker *w, const struct path_interval *iv)
 {
-    if (walk_is_waiting(w, iv->id)) {
+    if (path_walk_is_waiting(w, iv->id)) {
         keep_wait(w, iv, true, NULL);
         return;
     }
-    struct walk_frame f = walk_frame_of(w, iv);
-    struct ending e = ending_of(w, w->at.row, iv, walk_wanted(w, &f), false);
+    struct walk_frame f = path_walk_frame_of(w, iv);
+    struct ending e = ending_of(w, w->at.row, iv, path_walk_wanted(w, &f), false);
     struct path_cause c = e.cause;
     if (c.kind == PATH_CAUSE_PENDING)
-        walk_note_pending(w, false);
+        path_walk_note_pending(w, false);
     if (!leads_on(&c) || (c.kind != PATH_CAUSE_NETWORK && path_row_equal(c.from, w->at.row))) {
         keep_wait(w, iv, c.kind != PATH_CAUSE_TERMINAL && c.kind != PATH_CAUSE_WAKEUP, &c);
     } else if (c.kind == PATH_CAUSE_WAKEUP && c.ts <= iv->begin) {
         keep_wait_of_woken(w, iv, &c);
     } else {
         if (c.is_reply && c.asked <= e.sent)
-            walk_frame_asked(w, &f, c.asked);
-        walk_enter(w, f);
+            path_walk_frame_asked(w, &f, c.asked);
+        path_walk_enter(w, f);
         follow(w, w->at.row, iv, &e);
     }
 }
@@ -153,7 +153,7 @@ static struct path_cause link_polled(struct walker *w, const struct path_interva
 {
     struct ending e = ending_of(w, w->at.row, iv, w->at.t, false);
     if (e.cause.kind == PATH_CAUSE_PENDING)
-        walk_note_pending(w, false);
+        path_walk_note_pending(w, false);
     if (e.cause.kind == PATH_CAUSE_NETWORK)
         path_build_link(&w->build, PATH_LINK_NETWORK, e.cause.from, e.sent, w->at.row, iv->end, false, false);
     return e.cause;
@@ -177,7 +177,7 @@ static void copy(struct walker *w, const struct path_interval *iv)
     if (iv->state == GRAPH_UNKNOWN) { /* the row was just met, or events were lost: only that is worth reporting */
         struct path_cause c = ending_of(w, row, iv, w->bound, false).cause;
         if (c.kind == PATH_CAUSE_PENDING)
-            walk_note_pending(w, false);
+            path_walk_note_pending(w, false);
         b->cover.gap = c.kind == PATH_CAUSE_PENDING || (c.kind == PATH_CAUSE_NONE && c.reason != PATH_NO_WAKER);
         b->cover.reason = c.reason;
         b->cover.peer = c.label;
@@ -207,7 +207,7 @@ static void keep_unknown(struct walker *w, const struct path_cause *c)
 {
     struct path_interval nothing = {.begin = WALK_NEVER, .end = w->at.t, .state = GRAPH_UNKNOWN, .cpu = -1};
     if (c->kind == PATH_CAUSE_PENDING)
-        walk_note_pending(w, true);
+        path_walk_note_pending(w, true);
     keep_wait(w, &nothing, true, c);
 }
 
@@ -265,13 +265,13 @@ static void step(struct walker *w)
         explain(w, &iv);
 }
 
-void walk_start(struct walker *w, const struct walk_position *at, int64_t bound)
+void path_walk_start(struct walker *w, const struct walk_position *at, int64_t bound)
 {
     w->at = *at;
     w->first_piece = w->build.pieces.n;
     w->first_arrow = w->build.arrows.n;
     path_build_start(&w->build);
-    walk_reset_frames(w, at->row, bound);
+    path_walk_reset_frames(w, at->row, bound);
 }
 
 /* Returns whether the cover, down to `low`, makes the look in vain. The cover is further back than the wait. */
@@ -280,22 +280,22 @@ static bool is_in_vain(const struct walker *w, int64_t low)
     return walk_looks(w) && w->build.cover.gap && low < w->build.covered_from;
 }
 
-int walk_run(struct walker *w, uint64_t *steps, struct err *e)
+int path_walk_run(struct walker *w, uint64_t *steps, struct err *e)
 {
     for (;;) {
         int64_t low = walk_later(w->at.t, w->bound);
-        if (is_in_vain(w, low) || walk_looks_too_far(w)) {
+        if (is_in_vain(w, low) || path_walk_looks_too_far(w)) {
             const struct path_cover *c = &w->build.cover;
             struct path_cause why = {.reason = c->reason, .label = c->peer};
-            walk_stop_looking(w, is_in_vain(w, low) ? &why : NULL);
+            path_walk_stop_looking(w, is_in_vain(w, low) ? &why : NULL);
             continue;
         }
         if (walk_looks(w))
             w->build.apart = w->build.pieces.n;
         path_build_cover(&w->build, low);
-        walk_check(w);
+        path_walk_check(w);
         if (w->at.t <= w->bound) {
-            if (!walk_leave(w))
+            if (!path_walk_leave(w))
                 return 1;
         } else if (w->build.pieces.n > MAX_PIECES) {
             return err_set(e, ERR_LIMIT, "the path has more than %d segments: choose a shorter interval", MAX_PIECES);
@@ -308,18 +308,18 @@ int walk_run(struct walker *w, uint64_t *steps, struct err *e)
     }
 }
 
-bool walk_extent(struct walker *w, const struct walk_pending *p, int64_t bound, int64_t *begin)
+bool path_walk_extent(struct walker *w, const struct walk_pending *p, int64_t bound, int64_t *begin)
 {
     struct path_interval iv;
     uint64_t pending = w->pending;
     *begin = bound;
     if (p->whole || w->source->interval(w->source->arg, p->at.row, p->at.t, bound, &iv) != PATH_REPLY_FOUND)
         return true;
-    *begin = walk_later(bound, w->no_early_return ? iv.begin : walk_stretch(w, p->at.row, iv.begin));
+    *begin = walk_later(bound, w->no_early_return ? iv.begin : path_walk_stretch(w, p->at.row, iv.begin));
     return pending == w->pending || *begin == bound;
 }
 
-void walk_fini(struct walker *w)
+void path_walk_fini(struct walker *w)
 {
     path_build_fini(&w->build);
     vec_free(&w->frames);

@@ -43,7 +43,7 @@ struct walk_frame {
     struct path_row row;     /* waiting row */
     uint64_t id;             /* interval of the wait */
     int64_t slept;           /* begin of the wait */
-    int64_t floor;           /* walk_stretch at `slept`, once `floor_known` */
+    int64_t floor;           /* path_walk_stretch at `slept`, once `floor_known` */
     int64_t low;             /* end of the walk within the frame as far as known: see enum walk_end */
     struct walk_arrival arrival; /* arrival from [floor, slept) */
     uint8_t end;             /* enum walk_end */
@@ -80,7 +80,7 @@ struct walk_pending {
     bool whole;              /* down to the bound of the question; otherwise to the floor of the wait at the position */
 };
 
-/* Invariants between two steps (walk_check asserts the ones that are cheap to check):
+/* Invariants between two steps (path_walk_check asserts the ones that are cheap to check):
  * - All of [build.covered_from, the walk's start] is covered, and build.cover describes [at.t,
  *   build.covered_from) if that is not empty. Nothing is left to cover above the bound: covered_from <= max(at.t,
  *   bound) once the loop has written.
@@ -127,45 +127,45 @@ static inline void walk_back_to(struct walker *w, int64_t t)
 /* ---- walk.c ---- */
 
 /* Begins a walk from a position down to `bound`. Keeps what is known of waits. */
-void walk_start(struct walker *, const struct walk_position *, int64_t bound);
+void path_walk_start(struct walker *, const struct walk_position *, int64_t bound);
 /* Returns 1 at its end, 0 if the steps are used up first, or an error. */
-int walk_run(struct walker *, uint64_t *steps, struct err *e);
+int path_walk_run(struct walker *, uint64_t *steps, struct err *e);
 /* Finds how far back the pending answer may have influence, at most down to the bound of the question. False: this is
  * pending itself, so it is at least so far. */
-bool walk_extent(struct walker *, const struct walk_pending *, int64_t bound, int64_t *begin);
-void walk_fini(struct walker *);
+bool path_walk_extent(struct walker *, const struct walk_pending *, int64_t bound, int64_t *begin);
+void path_walk_fini(struct walker *);
 
 /* ---- walk_frames.c: frames and early return ---- */
 
-void walk_check(const struct walker *);
+void path_walk_check(const struct walker *);
 /* Forgets all frames; frame 0 ends at `bound`. */
-void walk_reset_frames(struct walker *, struct path_row, int64_t bound);
+void path_walk_reset_frames(struct walker *, struct path_row, int64_t bound);
 /* Begin of the time in which the row can have sent what a wait that begins at `t` is for: the begin of the stretch in
  * which it had or wanted the CPU without a break until then, as far as searched; in a request that of the request. */
-int64_t walk_stretch(struct walker *, struct path_row row, int64_t t);
+int64_t path_walk_stretch(struct walker *, struct path_row row, int64_t t);
 /* Frame of a wait of the walk's row, not entered yet. */
-struct walk_frame walk_frame_of(struct walker *, const struct path_interval *wait);
+struct walk_frame path_walk_frame_of(struct walker *, const struct path_interval *wait);
 /* Sets that a reply ended the wait, to what the row sent at `asked`: in the path of a request the wait is explained
  * back to that. */
-void walk_frame_asked(const struct walker *, struct walk_frame *, int64_t asked);
+void path_walk_frame_asked(const struct walker *, struct walk_frame *, int64_t asked);
 /* Time back to which the explanation of the wait will be needed, as far as known. */
-int64_t walk_wanted(const struct walker *, const struct walk_frame *);
+int64_t path_walk_wanted(const struct walker *, const struct walk_frame *);
 /* Enters the frame. The caller continues with the cause of the wait's end. */
-void walk_enter(struct walker *, struct walk_frame);
+void path_walk_enter(struct walker *, struct walk_frame);
 /* Returns whether a frame waits in this interval of the row. */
-bool walk_is_waiting(const struct walker *, uint64_t id);
+bool path_walk_is_waiting(const struct walker *, uint64_t id);
 /* Notes that the walk, at position t, follows a signal that the row sent at `sent`: if that is in the stretch before a
  * wait of the row in some frame, the chain has returned to it. */
-void walk_arrive(struct walker *, int64_t t, struct path_row row, int64_t sent);
+void path_walk_arrive(struct walker *, int64_t t, struct path_row row, int64_t sent);
 /* Notes that something is pending at the walk's position, to be walked again; `whole`: on the row of the question
  * nothing further back can be known. */
-void walk_note_pending(struct walker *, bool whole);
+void path_walk_note_pending(struct walker *, bool whole);
 /* Ends the innermost look in vain, for that reason or NULL: its output is dropped, and the walk continues before its
  * wait. */
-void walk_stop_looking(struct walker *, const struct path_cause *);
+void path_walk_stop_looking(struct walker *, const struct path_cause *);
 /* Returns whether the innermost look has taken too many steps. */
-bool walk_looks_too_far(const struct walker *);
+bool path_walk_looks_too_far(const struct walker *);
 /* Handles reaching the bound: looks further back, or leaves a frame. False if it is the bound of the question. */
-bool walk_leave(struct walker *);
+bool path_walk_leave(struct walker *);
 
 #endif

@@ -71,7 +71,7 @@ static void set_bound(struct walker *w)
     w->bound = w->frames.v[ends_next(w)].low;
 }
 
-void walk_check(const struct walker *w)
+void path_walk_check(const struct walker *w)
 {
     const struct path_build *b = &w->build;
     assert(w->frames.n >= 1 && w->lookers.n >= 1 && w->lookers.v[0] == 0);
@@ -85,7 +85,7 @@ void walk_check(const struct walker *w)
 
 /* ---- knowledge of waits ---- */
 
-int64_t walk_stretch(struct walker *w, struct path_row row, int64_t t)
+int64_t path_walk_stretch(struct walker *w, struct path_row row, int64_t t)
 {
     if (w->request_since != WALK_NEVER)
         return t < w->request_since ? t : w->request_since;
@@ -103,7 +103,7 @@ int64_t walk_stretch(struct walker *w, struct path_row row, int64_t t)
 static int64_t floor_of(struct walker *w, struct walk_frame *f)
 {
     if (!f->floor_known)
-        f->floor = walk_stretch(w, f->row, f->slept);
+        f->floor = path_walk_stretch(w, f->row, f->slept);
     f->floor_known = true;
     return f->floor;
 }
@@ -151,7 +151,7 @@ static void push_frame(struct walker *w, struct walk_frame f)
     w->bound = walk_later(w->bound, f.low);
 }
 
-void walk_reset_frames(struct walker *w, struct path_row row, int64_t bound)
+void path_walk_reset_frames(struct walker *w, struct path_row row, int64_t bound)
 {
     for (size_t i = 1; i < w->frames.n; i++)
         map_remove(&w->homes, home_key(w->frames.v[i].row));
@@ -161,7 +161,7 @@ void walk_reset_frames(struct walker *w, struct path_row row, int64_t bound)
     vec_push(&w->lookers, 0);
 }
 
-struct walk_frame walk_frame_of(struct walker *w, const struct path_interval *wait)
+struct walk_frame path_walk_frame_of(struct walker *w, const struct path_interval *wait)
 {
     const struct walk_known *k = find_known(w, w->at.row, wait->id);
     struct walk_frame f = {.row = w->at.row,
@@ -181,7 +181,7 @@ struct walk_frame walk_frame_of(struct walker *w, const struct path_interval *wa
     return f;
 }
 
-void walk_frame_asked(const struct walker *w, struct walk_frame *f, int64_t asked)
+void path_walk_frame_asked(const struct walker *w, struct walk_frame *f, int64_t asked)
 {
     if (f->end != WALK_TENTATIVE || asked < w->request_since || w->request_since == WALK_NEVER || asked > f->slept)
         return;
@@ -189,12 +189,12 @@ void walk_frame_asked(const struct walker *w, struct walk_frame *f, int64_t aske
     f->end = WALK_SETTLED;
 }
 
-int64_t walk_wanted(const struct walker *w, const struct walk_frame *f)
+int64_t path_walk_wanted(const struct walker *w, const struct walk_frame *f)
 {
     return f->floor_known ? f->floor : walk_later(w->bound, f->low);
 }
 
-void walk_enter(struct walker *w, struct walk_frame f)
+void path_walk_enter(struct walker *w, struct walk_frame f)
 {
     uint64_t *home = map_put(&w->homes, home_key(f.row), NULL);
     f.around = *home;
@@ -202,7 +202,7 @@ void walk_enter(struct walker *w, struct walk_frame f)
     push_frame(w, f);
 }
 
-bool walk_is_waiting(const struct walker *w, uint64_t id)
+bool path_walk_is_waiting(const struct walker *w, uint64_t id)
 {
     const uint64_t *home = map_find(&w->homes, home_key(w->at.row));
     for (size_t i = home ? *home : 0; i; i = w->frames.v[i].around)
@@ -259,7 +259,7 @@ static void leave(struct walker *w, size_t j, int64_t t)
 
 /* ---- looking ---- */
 
-void walk_arrive(struct walker *w, int64_t t, struct path_row row, int64_t sent)
+void path_walk_arrive(struct walker *w, int64_t t, struct path_row row, int64_t sent)
 {
     const uint64_t *home = w->no_early_return ? NULL : map_find(&w->homes, home_key(row));
     for (size_t i = home ? *home : 0; i; i = w->frames.v[i].around) {
@@ -273,7 +273,7 @@ void walk_arrive(struct walker *w, int64_t t, struct path_row row, int64_t sent)
     }
 }
 
-void walk_note_pending(struct walker *w, bool whole)
+void path_walk_note_pending(struct walker *w, bool whole)
 {
     w->pending++;
     if (w->frames.n == 1)
@@ -304,7 +304,7 @@ static void settle(struct walker *w, size_t j, int64_t low)
     remember(w, &f, low, doubt);
 }
 
-void walk_stop_looking(struct walker *w, const struct path_cause *c)
+void path_walk_stop_looking(struct walker *w, const struct path_cause *c)
 {
     size_t j = w->lookers.v[w->lookers.n - 1];
     if (c && c->reason == PATH_OFFLINE_NODE) {
@@ -315,7 +315,7 @@ void walk_stop_looking(struct walker *w, const struct path_cause *c)
     settle(w, j, w->frames.v[j].slept);
 }
 
-bool walk_looks_too_far(const struct walker *w)
+bool path_walk_looks_too_far(const struct walker *w)
 {
     return walk_looks(w) && w->trail.n > w->frames.v[w->lookers.v[w->lookers.n - 1]].trail + WALK_MOST_STEPS;
 }
@@ -336,7 +336,7 @@ static void look_back(struct walker *w, size_t j)
     set_bound(w);
 }
 
-bool walk_leave(struct walker *w)
+bool path_walk_leave(struct walker *w)
 {
     size_t j = ends_next(w);
     if (j == 0) {
@@ -354,6 +354,6 @@ bool walk_leave(struct walker *w)
     else if (f->arrival.t == f->low)
         settle(w, j, f->low);
     else
-        walk_stop_looking(w, NULL);
+        path_walk_stop_looking(w, NULL);
     return true;
 }

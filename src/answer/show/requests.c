@@ -11,8 +11,8 @@ enum { PARTS = 3, GREW = 2 };
 
 void show_request_part(struct request_groups *of, const struct request_part *p, struct text *t)
 {
-    text_printf(
-        t, "%s %s%s", request_groups_host(of, p->host), p->another ? "another " : "", *p->comm ? p->comm : "interrupt");
+    text_printf(t, "%s %s%s", path_request_groups_host(of, p->host), p->another ? "another " : "",
+        *p->comm ? p->comm : "interrupt");
 }
 
 static void put_part(struct text *t, struct request_groups *of, const struct request_part *p)
@@ -46,7 +46,7 @@ static const char *plural(uint64_t n)
     return n > 1 ? "s" : "";
 }
 
-bool show_requests_lack(const struct requests_lacking *l, enum show_requests_lack which, struct text *t)
+bool show_requests_lack(const struct path_requests_lacking *l, enum show_requests_lack which, struct text *t)
 {
     const uint64_t counts[] = {l->unrelated, l->unsided, l->cut, l->nobodys, l->overlapped};
     const unsigned long long n = counts[which];
@@ -77,7 +77,7 @@ bool show_requests_lack(const struct requests_lacking *l, enum show_requests_lac
 
 bool show_requests_sample(const struct request_groups *g, size_t all, struct text *t)
 {
-    size_t chosen = request_groups_chosen(g), looked = request_groups_looked(g);
+    size_t chosen = path_request_groups_chosen(g), looked = path_request_groups_looked(g);
     if (chosen < all)
         text_printf(t,
             "groups are told by the paths of %zu of %zu requests: of each machine's slowest %d, and of "

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct arena; struct graph_stack; struct json; struct path; struct path_source; struct text;
-struct request_group; struct request_groups; struct request_part; struct requests_lacking;
+struct request_group; struct request_groups; struct request_part; struct path_requests_lacking;
 
 /* Writes the answer in words: one line without its end, at most 140 cells; rules in docs/concepts.md. Nothing for a
  * path without length. */
@@ -65,7 +65,7 @@ enum show_requests_lack {
     SHOW_REQUESTS_UNRELATED, SHOW_REQUESTS_UNSIDED, SHOW_REQUESTS_CUT, SHOW_REQUESTS_NOBODYS, SHOW_REQUESTS_OVERLAPPED,
     SHOW_REQUESTS_LACKS
 };
-bool show_requests_lack(const struct requests_lacking *, enum show_requests_lack, struct text *);
+bool show_requests_lack(const struct path_requests_lacking *, enum show_requests_lack, struct text *);
 /* Writes which of all requests the groups are based on; false: all of them. */
 bool show_requests_sample(const struct request_groups *, size_t all, struct text *);
 

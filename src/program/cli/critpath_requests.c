@@ -102,9 +102,9 @@ const char *critpath_set_asked(const struct critpath_question *q, size_t i)
 static void choose(const struct requests *found, const struct requests_far *far, const struct set *set, size_t **out,
     size_t *n, bool *missing, struct err *e)
 {
-    const size_t all = requests_count(found);
-    struct request_groups *groups = set->group ? request_groups_new(found, far) : NULL;
-    const size_t n_groups = groups ? request_groups_count(groups) : 0;
+    const size_t all = path_requests_count(found);
+    struct request_groups *groups = set->group ? path_request_groups_new(found, far) : NULL;
+    const size_t n_groups = groups ? path_request_groups_count(groups) : 0;
     *out = mem_alloc((all + 1) * sizeof **out);
     *n = 0;
     if (groups && (uint64_t)set->group > n_groups)
@@ -113,15 +113,15 @@ static void choose(const struct requests *found, const struct requests_far *far,
     for (size_t i = 0; i < all && !e->code; i++) {
         struct request_told told = {.group = -1};
         if (groups)
-            request_groups_tell(groups, i, &told);
+            path_request_groups_tell(groups, i, &told);
         if (!groups || told.group + 1 == set->group)
             (*out)[(*n)++] = i;
         free(told.machines);
     }
-    *missing = groups && request_groups_trouble(groups);
+    *missing = groups && path_request_groups_trouble(groups);
     if (*missing)
-        cli_note("the group is told %s", request_groups_trouble(groups));
-    request_groups_free(groups);
+        cli_note("the group is told %s", path_request_groups_trouble(groups));
+    path_request_groups_free(groups);
 }
 
 /* Returns that share of n, at least one. */
@@ -233,12 +233,12 @@ static void add(struct summing *s, const struct path_source *source, const struc
 
 static int add_here(struct summing *s, const size_t *chosen, size_t n, struct err *e)
 {
-    const struct path_source *source = requests_source(s->found);
+    const struct path_source *source = path_requests_source(s->found);
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++) {
         struct path *p = NULL;
         struct err why = {0};
-        rc = requests_path(s->found, chosen[i], &p, &why);
+        rc = path_requests_path(s->found, chosen[i], &p, &why);
         if (rc == ERR_LIMIT || rc == ERR_NOTFOUND) {
             s->set->left_out++;
             rc = 0;
@@ -257,7 +257,7 @@ static int add_far(struct summing *s, const struct requests_far *far, const size
     for (size_t i = 0; i < n; i += ASKED_AT_ONCE) {
         struct request_paths told;
         size_t now = n - i < ASKED_AT_ONCE ? n - i : ASKED_AT_ONCE;
-        int rc = requests_ask(s->found, far, chosen + i, now, &told, e);
+        int rc = path_requests_ask(s->found, far, chosen + i, now, &told, e);
         if (rc)
             return rc;
         for (size_t k = 0; k < now; k++)
@@ -294,7 +294,7 @@ int critpath_sum_requests(const char *asked, const struct requests *found, const
     struct summing s = {.found = found, .set = out};
     size_t *chosen = NULL, n = 0;
     int rc = read_set(asked, &arena, &set, e);
-    out->of = requests_count(found);
+    out->of = path_requests_count(found);
     if (!rc) {
         choose(found, far, &set, &chosen, &n, &out->missing, e);
         rc = e->code;

@@ -84,7 +84,7 @@ static struct requests *list_of(const struct cli_asked *asked, const struct clus
             .by_interrupt = r->by_interrupt,
             .comm = r->name};
     }
-    struct requests *list = requests_told(names, asked->n, v, served->n);
+    struct requests *list = path_requests_told(names, asked->n, v, served->n);
     free(names);
     free(v);
     return list;
@@ -114,7 +114,7 @@ static int sum(const struct cli_asked *asked, const char *set, int64_t begin, in
         struct served_asking asking = {.asked = asked, .served = &served, .by_container = out->sums.by_container};
         struct requests *found = list_of(asked, &served);
         rc = critpath_sum_requests(set, found, &(struct requests_far){&asking, walk, release}, out, e);
-        requests_free(found);
+        path_requests_free(found);
         if (!rc)
             out->missing |= critpath_note_containers(asking.untold, &asking.why);
         if (!rc && *away)

@@ -30,8 +30,8 @@ struct flows_row {
     const struct talk_delay *delay; /* NULL: none is known */
 };
 struct flows_rows { struct flows_row *v; size_t n, cap; };
-/* Makes rows of lines, and changes their order. The delays are in the order of talk_find_delays, for the same by_flow,
- * and are borrowed. */
+/* Makes rows of lines, and changes their order. The delays are in the order of path_talk_find_delays, for the same
+ * by_flow, and are borrowed. */
 void flows_make_rows(struct talk_lines *, const struct talk_delays *, const struct flows_host *, bool by_flow,
     struct flows_rows *out);
 void flows_sort(struct flows_rows *, const struct flows_host *, int sort);

@@ -56,7 +56,7 @@ static const struct clock_map *map_of(const struct flows_host *hosts, int32_t ho
 
 static int compare_delay(const void *key, const void *item)
 {
-    return talk_delay_compare(key, item);
+    return path_talk_delay_compare(key, item);
 }
 
 static const struct talk_delay *delay_of(const struct flows_row *row, const struct talk_delays *delays, bool by_flow)

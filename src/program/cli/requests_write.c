@@ -35,9 +35,9 @@ static void name_at(const struct requests_shown *s, struct path_row row, int64_t
 
 static void line_init(struct line *l, const struct requests_shown *s, size_t i)
 {
-    l->is = requests_get(s->found, i);
-    requests_client(s->found, i, &l->client);
-    request_groups_tell(s->groups, i, &l->told);
+    l->is = path_requests_get(s->found, i);
+    path_requests_client(s->found, i, &l->client);
+    path_request_groups_tell(s->groups, i, &l->told);
     name_at(s, l->is->thread, l->is->end, &l->tid, &l->comm);
     name_at(s, l->client.thread, l->client.begin, &l->client_tid, &l->client_comm);
 }
@@ -103,7 +103,7 @@ static void json_part(struct json *j, const struct requests_shown *s, const stru
 
 static void json_group(struct json *j, const struct requests_shown *s, size_t i)
 {
-    const struct request_group *g = request_groups_get(s->groups, i);
+    const struct request_group *g = path_request_groups_get(s->groups, i);
     json_object(j);
     json_kv_u64(j, "id", i + 1);
     json_kv_string(j, "host", host_of(s, g->server.host));
@@ -149,11 +149,11 @@ static void write_json(const struct requests_shown *s, struct text *out)
     json_end_array(&j);
     json_key(&j, "groups");
     json_array(&j);
-    for (size_t i = 0; i < request_groups_count(s->groups); i++)
+    for (size_t i = 0; i < path_request_groups_count(s->groups); i++)
         json_group(&j, s, i);
     json_end_array(&j);
-    json_kv_u64(&j, "found", requests_count(s->found));
-    json_kv_u64(&j, "looked", request_groups_looked(s->groups));
+    json_kv_u64(&j, "found", path_requests_count(s->found));
+    json_kv_u64(&j, "looked", path_request_groups_looked(s->groups));
     json_end_object(&j);
     text_putc(out, '\n');
 }
@@ -268,9 +268,9 @@ static void write_groups(const struct requests_shown *s, struct text *out)
         {"p50", true, true}, {"p90", true, true}, {"p99", true, true}, {"max", true, true}, {"path", false, false},
         {"grew in the slow ones", false, false}};
     struct cli_table *t = cli_table_new(columns, sizeof columns / sizeof *columns);
-    size_t n = request_groups_count(s->groups), shown = n < GROUPS_SHOWN ? n : GROUPS_SHOWN;
+    size_t n = path_request_groups_count(s->groups), shown = n < GROUPS_SHOWN ? n : GROUPS_SHOWN;
     for (size_t i = 0; i < shown; i++) {
-        const struct request_group *g = request_groups_get(s->groups, i);
+        const struct request_group *g = path_request_groups_get(s->groups, i);
         cli_table_number(t, (int64_t)i + 1);
         cli_table_cell(t, "%s %s", host_of(s, g->server.host), g->server.comm);
         cli_table_number(t, (int64_t)g->count);
@@ -290,11 +290,11 @@ static void write_groups(const struct requests_shown *s, struct text *out)
 static void write_table(const struct requests_shown *s, struct text *out)
 {
     write_slowest(s, out);
-    if (!requests_count(s->found))
+    if (!path_requests_count(s->found))
         return;
     text_putc(out, '\n');
     write_groups(s, out);
-    const struct served_request *slowest = requests_get(s->found, 0);
+    const struct served_request *slowest = path_requests_get(s->found, 0);
     int32_t tid;
     const char *comm;
     name_at(s, slowest->thread, slowest->end, &tid, &comm);

@@ -207,11 +207,11 @@ static int sum_set(const struct work *w, const char *asked, bool by_container, c
     struct critpath_set *out, struct err *e)
 {
     struct arena arena = {0};
-    struct requests *found = requests_find(w->local,
+    struct requests *found = path_requests_find(w->local,
         &(struct requests_question){.host = critpath_requests_host(asked, &arena), .begin = o->begin, .end = o->end});
     out->sums.by_container = by_container;
     int rc = critpath_sum_requests(asked, found, NULL, out, e);
-    requests_free(found);
+    path_requests_free(found);
     arena_fini(&arena);
     return rc;
 }

@@ -115,15 +115,15 @@ static void find_in_traces(const struct index_host *hosts, const struct flows_ch
     struct talk_host *talk = mem_zalloc((n + 1) * sizeof *talk);
     for (size_t i = 0; i < n; i++) {
         int64_t begin = q->begin, end = q->end;
-        talk_window(f->hosts[i].map, &begin, &end);
+        path_talk_window(f->hosts[i].map, &begin, &end);
         talk[i] = (struct talk_host){hosts[i].flows, f->hosts[i].map};
-        talk_report(hosts[i].flows, begin, end, &told[i].flows);
+        path_talk_report(hosts[i].flows, begin, end, &told[i].flows);
         if (hosts[i].flows && (!q->host || !strcmp(q->host, hosts[i].name)))
             flow_carried(hosts[i].flows, begin, end, &f->carried);
         told[i].n_own = hosts[i].flows ? flow_addresses(hosts[i].flows, &told[i].own) : 0;
     }
-    talk_join(told, n, &f->lines);
-    talk_find_delays(talk, n, q->begin, q->end, q->by_flow, &f->delays);
+    path_talk_join(told, n, &f->lines);
+    path_talk_find_delays(talk, n, q->begin, q->end, q->by_flow, &f->delays);
     for (size_t i = 0; i < n; i++)
         vec_free(&told[i].flows);
     free(told);

@@ -51,8 +51,8 @@ static int open_hosts(struct work *w, struct experiment *x, struct requests_choi
 
 static void note_lacking(const struct requests *found)
 {
-    struct requests_lacking l;
-    requests_lacking(found, &l);
+    struct path_requests_lacking l;
+    path_requests_lacking(found, &l);
     for (int i = 0; i < SHOW_REQUESTS_LACKS; i++) {
         struct text t = {.fd = -1};
         if (show_requests_lack(&l, (enum show_requests_lack)i, &t))
@@ -86,10 +86,10 @@ static size_t limit_of(const struct requests_choice *q)
 
 static void answer(const struct work *w, const struct requests_choice *q, struct text *out)
 {
-    struct requests *found = requests_find(w->local, &q->is);
-    struct request_groups *groups = request_groups_new(found, NULL);
-    size_t all = requests_count(found), limit = limit_of(q);
-    size_t meant = search_first(i, 0, all, request_duration(requests_get(found, i)) < q->slower_ns);
+    struct requests *found = path_requests_find(w->local, &q->is);
+    struct request_groups *groups = path_request_groups_new(found, NULL);
+    size_t all = path_requests_count(found), limit = limit_of(q);
+    size_t meant = search_first(i, 0, all, request_duration(path_requests_get(found, i)) < q->slower_ns);
     struct requests_shown shown = {.found = found,
         .groups = groups,
         .local = w->local,
@@ -99,8 +99,8 @@ static void answer(const struct work *w, const struct requests_choice *q, struct
     requests_write(&shown, q->format, out);
     note_lacking(found);
     note_shown(q, &shown, meant, all);
-    request_groups_free(groups);
-    requests_free(found);
+    path_request_groups_free(groups);
+    path_requests_free(found);
 }
 
 static int show(struct requests_choice *q, const char *store, char **args, size_t n)

@@ -316,7 +316,7 @@ static void find_delays(const struct delays_question *q, struct gathered_flows *
         hosts[i] = (struct talk_host){cluster_gathered_store(flows[i]), q->hosts.hosts[i].map};
         known[i] = flows[i];
     }
-    talk_find_delays(hosts, n, q->begin, q->end, q->by_flow, &found);
+    path_talk_find_delays(hosts, n, q->begin, q->end, q->by_flow, &found);
     cluster_delays_write(&found, known, n, q->by_flow, out);
     vec_free(&found);
     free(known);

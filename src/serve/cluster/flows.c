@@ -29,7 +29,7 @@ static void write_question(void *arg, const size_t *hosts, size_t n, struct text
     for (size_t i = 0; i < n; i++) {
         const struct cluster_entry_host *entry = t->cluster->membership->hosts[hosts[i]].entry;
         q.hosts[i] = (struct talk_question_host){entry->key, t->is->begin, t->is->end};
-        talk_window(cluster_clock_map(t->cluster, hosts[i]), &q.hosts[i].begin, &q.hosts[i].end);
+        path_talk_window(cluster_clock_map(t->cluster, hosts[i]), &q.hosts[i].begin, &q.hosts[i].end);
     }
     cluster_question_begin(out, CLUSTER_TALK);
     cluster_talk_question_write(&q, out);
@@ -69,7 +69,7 @@ size_t cluster_find_flows(struct cluster *c, const struct cluster_flows_question
     query.take = take;
     query.arg = &t;
     size_t away = cluster_query_run(&query, by, &rc, e);
-    talk_join(t.reported, n, out);
+    path_talk_join(t.reported, n, out);
     for (size_t i = 0; i < n; i++) {
         reported[i] = by[i] != SIZE_MAX;
         vec_free(&t.reported[i].flows);

@@ -85,9 +85,10 @@ int cluster_lives_read(struct arena *, const void *bytes, size_t n, size_t n_hos
     struct err *e);
 
 /* REQUESTS: those in progress at any time of the interval. Answer: the slowest first. */
-struct requests_asked { int64_t begin, end; struct path_request hosts; /* hosts: no windows */ };
-void cluster_requests_asked_write(const struct requests_asked *, struct text *out);
-int cluster_requests_asked_read(struct arena *, const void *bytes, size_t n, struct requests_asked *out, struct err *e);
+struct path_requests_asked { int64_t begin, end; struct path_request hosts; /* hosts: no windows */ };
+void cluster_requests_asked_write(const struct path_requests_asked *, struct text *out);
+int cluster_requests_asked_read(struct arena *, const void *bytes, size_t n, struct path_requests_asked *out,
+    struct err *e);
 void cluster_requests_write_one(const struct cluster_request *, struct text *out);
 /* Adds to `out`, with the numbers of the hosts in the question; names live in the arena. */
 int cluster_requests_read(struct arena *, const void *bytes, size_t n, size_t n_hosts, struct cluster_requests *out,
@@ -149,7 +150,7 @@ void cluster_talk_write(const struct talk_reports *, struct text *out);
 int cluster_talk_read(const void *bytes, size_t n, size_t n_hosts, struct talk_reports *out, struct err *e);
 
 /* DELAYS: of these hosts, with these keys. Answer: hosts whose packets are known, and the result of
- * talk_find_delays. */
+ * path_talk_find_delays. */
 struct delays_question { const uint64_t *keys; int64_t begin, end; bool by_flow; struct path_request hosts; };
 void cluster_delays_question_write(const struct delays_question *, struct text *out);
 int cluster_delays_question_read(struct arena *, const void *bytes, size_t n, struct delays_question *out,

@@ -6,14 +6,15 @@
 #include "base/wire.h"
 #include "cluster/protocol.h"
 
-void cluster_requests_asked_write(const struct requests_asked *q, struct text *out)
+void cluster_requests_asked_write(const struct path_requests_asked *q, struct text *out)
 {
     wire_put_i(out, q->begin);
     wire_put_i(out, q->end);
     path_request_write(&q->hosts, out);
 }
 
-int cluster_requests_asked_read(struct arena *a, const void *bytes, size_t n, struct requests_asked *out, struct err *e)
+int cluster_requests_asked_read(
+    struct arena *a, const void *bytes, size_t n, struct path_requests_asked *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     out->begin = wire_i(&w);

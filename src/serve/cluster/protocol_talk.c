@@ -103,7 +103,7 @@ int cluster_talk_read(const void *bytes, size_t n, size_t n_hosts, struct talk_r
     for (size_t h = 0; h < n_hosts && !w.damaged; h++) {
         int64_t before = 0;
         for (size_t i = 0, count = wire_count(&w, 12); i < count && !w.damaged; i++) {
-            struct talk_report r;
+            struct path_talk_report r;
             take_key(&w, &r.key);
             take_tally(&w, &r.sent, &before);
             take_tally(&w, &r.received, &before);
@@ -191,7 +191,7 @@ int cluster_delays_read(
     for (size_t i = 0, count = wire_count(&w, 8); i < count && !w.damaged; i++) {
         struct talk_delay d;
         take_delay(&w, n_hosts, by_flow, &d);
-        w.damaged |= out->n && talk_delay_compare(&out->v[out->n - 1], &d) >= 0;
+        w.damaged |= out->n && path_talk_delay_compare(&out->v[out->n - 1], &d) >= 0;
         if (!w.damaged)
             vec_push(out, d);
     }

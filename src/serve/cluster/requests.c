@@ -19,7 +19,7 @@ static void write_question(void *arg, const size_t *hosts, size_t n, struct text
     const struct search *s = arg;
     struct path_remote_host *remote = cluster_client_remote_hosts(s->cluster, hosts, n);
     cluster_question_begin(out, CLUSTER_REQUESTS);
-    cluster_requests_asked_write(&(struct requests_asked){s->begin, s->end, {.hosts = remote, .n_hosts = n}}, out);
+    cluster_requests_asked_write(&(struct path_requests_asked){s->begin, s->end, {.hosts = remote, .n_hosts = n}}, out);
     free(remote);
 }
 

@@ -5,9 +5,9 @@
 
 #include "cluster/cluster.h"
 
-/* Requests served by the hosts and in progress at any time of [begin, end] of the reference clock (requests_find, over
- * the hosts of each node alone); unordered. Names live as long as the cluster. Hosts without an answer are left out:
- * *away is their number; *e has the reason. */
+/* Requests served by the hosts and in progress at any time of [begin, end] of the reference clock (path_requests_find,
+ * over the hosts of each node alone); unordered. Names live as long as the cluster. Hosts without an answer are left
+ * out: *away is their number; *e has the reason. */
 struct cluster_request {
     int32_t host;
     uint64_t row;                    /* row of the thread, for struct cluster_path_start */

@@ -311,16 +311,17 @@ static int answer_lives(struct cluster_trace_set *h, const void *bytes, size_t n
 static int answer_requests(struct cluster_trace_set *h, const void *bytes, size_t n, struct text *out, struct err *e)
 {
     struct arena a = {0};
-    struct requests_asked q;
+    struct path_requests_asked q;
     struct joined *j = NULL;
     int rc = cluster_requests_asked_read(&a, bytes, n, &q, e);
     if (!rc)
         rc = joined_for(h, &q.hosts, &j, e);
-    struct requests *found = rc ? NULL
-                                : requests_find(j->local, &(struct requests_question){.begin = q.begin, .end = q.end});
+    struct requests *found = rc
+        ? NULL
+        : path_requests_find(j->local, &(struct requests_question){.begin = q.begin, .end = q.end});
     const struct path_source *source = rc ? NULL : path_local_source(j->local);
-    for (size_t i = 0; !rc && i < requests_count(found); i++) {
-        const struct served_request *r = requests_get(found, i);
+    for (size_t i = 0; !rc && i < path_requests_count(found); i++) {
+        const struct served_request *r = path_requests_get(found, i);
         struct cluster_request told = {.host = r->thread.host,
             .row = id_of_row(j, r->thread.host, r->thread.row),
             .begin = r->begin,
@@ -330,7 +331,7 @@ static int answer_requests(struct cluster_trace_set *h, const void *bytes, size_
         source->row_name(source->arg, r->thread, r->end, r->end, &tid, &told.name);
         cluster_requests_write_one(&told, out);
     }
-    requests_free(found);
+    path_requests_free(found);
     joined_unref(j);
     arena_fini(&a);
     return rc;
@@ -474,7 +475,7 @@ static int answer_talk(struct cluster_trace_set *h, const void *bytes, size_t n,
         const struct index_host *host = host_with_key(h, q.hosts[i].key);
         told.n = 0;
         if (host)
-            talk_report(host->flows, q.hosts[i].begin, q.hosts[i].end, &told);
+            path_talk_report(host->flows, q.hosts[i].begin, q.hosts[i].end, &told);
         cluster_talk_write(&told, out);
     }
     vec_free(&told);

@@ -71,7 +71,7 @@ static void turn_to(struct lines *l, size_t row)
     if (l->is && l->row == row)
         return;
     l->row = row;
-    l->is = requests_get(l->list->found, row);
+    l->is = path_requests_get(l->list->found, row);
     l->has_client = l->has_told = false;
     free(l->told.machines);
     l->told.machines = NULL;
@@ -99,7 +99,7 @@ static void client_cell(struct lines *l, size_t column, struct text *out)
     int32_t tid = -1;
     const char *comm = "";
     if (!l->has_client)
-        requests_client(l->list->found, l->row, &l->client);
+        path_requests_client(l->list->found, l->row, &l->client);
     l->has_client = true;
     if (c->recorded)
         name_at(l, c->thread, c->begin, &tid, &comm);
@@ -114,19 +114,19 @@ static void client_cell(struct lines *l, size_t column, struct text *out)
     else if (column == CLIENT_END && c->recorded && c->end != INT64_MIN)
         text_i64(out, c->end);
     else if (column == TRAIL && !c->recorded)
-        requests_trail(l->list->found, l->row, out);
+        path_requests_trail(l->list->found, l->row, out);
 }
 
 static void told_cell(struct lines *l, size_t column, struct text *out)
 {
     if (!l->has_told)
-        request_groups_tell(l->list->groups, l->row, &l->told);
+        path_request_groups_tell(l->list->groups, l->row, &l->told);
     l->has_told = true;
     if (column == GROUP && l->told.group >= 0)
         text_i64(out, l->told.group + 1);
     for (size_t i = 0; column == MACHINES && i < l->told.n_machines; i++) {
         text_puts(out, i ? " " : "");
-        text_puts(out, request_groups_host(l->list->groups, l->told.machines[i]));
+        text_puts(out, path_request_groups_host(l->list->groups, l->told.machines[i]));
     }
 }
 
@@ -151,7 +151,7 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
 static int64_t value(void *arg, size_t row)
 {
     const struct lines *l = arg;
-    return request_duration(requests_get(l->list->found, row));
+    return request_duration(path_requests_get(l->list->found, row));
 }
 
 static void write_lines(const struct view *self, struct views *x, const struct tsp_query *q, const struct served *list,
@@ -159,7 +159,7 @@ static void write_lines(const struct view *self, struct views *x, const struct t
 {
     struct lines l = {.list = list, .source = list->source};
     size_t n = q->has_columns ? ALL_COLUMNS : COLUMNS;
-    struct tsp_table t = {columns, n, requests_count(list->found), &l, cell, NULL, value};
+    struct tsp_table t = {columns, n, path_requests_count(list->found), &l, cell, NULL, value};
     tsp_table_lines(answer, &t, q);
     free(l.told.machines);
 }
@@ -183,7 +183,7 @@ static void write_asked(struct views *x, const struct tsp_query *q, json_t *trai
         const char *trail = json_string_value(json_array_get(trails, i));
         const json_t *at = json_array_get(times, i);
         if (trail &&
-            requests_asked(x->paths, trail, json_is_integer(at) ? json_integer_value(at) : INT64_MIN, &l.client))
+            path_requests_asked(x->paths, trail, json_is_integer(at) ? json_integer_value(at) : INT64_MIN, &l.client))
             tsp_write_line(&lines, i, false, asked_cell, &l, i);
     }
     tsp_end_lines(&lines);
@@ -213,7 +213,7 @@ static const char *words_of(struct arena *a, const struct served *list, const st
 static void write_group(
     struct tsp_answer *answer, const struct views *x, struct arena *a, const struct served *list, size_t number)
 {
-    const struct request_group *g = request_groups_get(list->groups, number);
+    const struct request_group *g = path_request_groups_get(list->groups, number);
     const struct view_host *h = served_host(x, g->server.host);
     const char *shape = words_of(a, list, g, show_request_shape),
                *labels[] = {arena_printf(a, "%zu", number + 1),
@@ -240,7 +240,7 @@ static void write_group(
 static void write_groups(const struct view *self, struct views *x, const struct tsp_query *q, const struct served *list,
     struct tsp_answer *answer)
 {
-    for (size_t i = 0; i < request_groups_count(list->groups) && view_goes_on(q, answer); i++)
+    for (size_t i = 0; i < path_request_groups_count(list->groups) && view_goes_on(q, answer); i++)
         write_group(answer, x, q->http->arena, list, i);
 }
 
@@ -276,9 +276,9 @@ static void write_durations(const struct view *self, struct views *x, const stru
     const struct served *list, struct tsp_answer *answer)
 {
     uint64_t counts[FIGURES_EIGHTHS] = {0};
-    size_t first = FIGURES_EIGHTHS, past = 0, n = requests_count(list->found);
+    size_t first = FIGURES_EIGHTHS, past = 0, n = path_requests_count(list->found);
     for (size_t i = 0; i < n; i++) {
-        const struct served_request *r = requests_get(list->found, i);
+        const struct served_request *r = path_requests_get(list->found, i);
         if (r->end < q->begin || r->begin > q->end)
             continue;
         size_t range = figures_eighth_of(request_duration(r));

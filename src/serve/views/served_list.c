@@ -28,9 +28,9 @@ struct finding {
 
 static char *notes_of(const struct requests *found, struct request_groups *groups)
 {
-    struct requests_lacking l;
+    struct path_requests_lacking l;
     struct text t = {.fd = -1};
-    requests_lacking(found, &l);
+    path_requests_lacking(found, &l);
     for (int i = 0; i < SHOW_REQUESTS_LACKS; i++) {
         size_t before = t.n;
         if (before)
@@ -41,10 +41,10 @@ static char *notes_of(const struct requests *found, struct request_groups *group
     size_t before = t.n;
     if (before)
         text_puts(&t, "; ");
-    if (!show_requests_sample(groups, requests_count(found), &t))
+    if (!show_requests_sample(groups, path_requests_count(found), &t))
         t.n = before;
-    if (request_groups_trouble(groups))
-        text_printf(&t, "%s%s", t.n ? "; " : "", request_groups_trouble(groups));
+    if (path_request_groups_trouble(groups))
+        text_printf(&t, "%s%s", t.n ? "; " : "", path_request_groups_trouble(groups));
     char *notes = mem_strdup(text_cstr(&t));
     text_fini(&t);
     return notes;
@@ -54,8 +54,8 @@ static void free_list(struct served *l)
 {
     if (!l)
         return;
-    request_groups_free(l->groups);
-    requests_free(l->found);
+    path_request_groups_free(l->groups);
+    path_requests_free(l->found);
     free(l->notes);
     free(l);
 }
@@ -74,8 +74,8 @@ static void *find(void *arg)
     struct err e = {0};
     mem_begin();
     struct served *l = mem_zalloc(sizeof *l);
-    l->found = requests_find(f->paths, &(struct requests_question){.begin = INT64_MIN, .end = INT64_MAX});
-    l->groups = request_groups_new(l->found, f->far);
+    l->found = path_requests_find(f->paths, &(struct requests_question){.begin = INT64_MIN, .end = INT64_MAX});
+    l->groups = path_request_groups_new(l->found, f->far);
     l->source = path_local_source(f->paths);
     l->notes = notes_of(l->found, l->groups);
     if (mem_check("finding requests", &e)) {
@@ -124,7 +124,7 @@ static void *new_finding(struct views *x)
 /* Returns whether a new search is due, since other nodes may answer now. Requires the lock. */
 static bool is_due(const struct finding *f)
 {
-    return request_groups_trouble(f->list->groups) && time_monotonic_ns() - f->found_at >= again_ns;
+    return path_request_groups_trouble(f->list->groups) && time_monotonic_ns() - f->found_at >= again_ns;
 }
 
 /* Waits until the list exists, or for the patience time. Requires the lock. */

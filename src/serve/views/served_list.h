@@ -13,7 +13,7 @@
 struct served_far { struct requests_far is; const struct views *x; const atomic_bool *stop; };
 void served_far_init(struct served_far *, const struct views *, const atomic_bool *stop);
 
-/* Immutable, except by request_groups_tell, which is thread-safe. */
+/* Immutable, except by path_request_groups_tell, which is thread-safe. */
 struct served {
     struct requests *found;
     struct request_groups *groups;

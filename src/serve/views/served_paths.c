@@ -71,7 +71,7 @@ static void write_part(struct writing *w, const struct request_group *g, const s
 
 static void write_group(struct writing *w, size_t number)
 {
-    const struct request_group *g = request_groups_get(w->groups, number);
+    const struct request_group *g = path_request_groups_get(w->groups, number);
     const struct view_host *h = served_host(w->x, g->server.host);
     const struct tsp_meta of_group[OF_GROUP] = {{.key = "group", .number = (int64_t)number + 1},
         {.key = "count", .number = (int64_t)g->count}, {.key = "first", .number = g->first}};
@@ -94,7 +94,7 @@ static void write_groups(const struct view *self, struct views *x, const struct 
     struct tsp_answer *answer)
 {
     struct writing w = {x, answer, q->http->arena, list->groups, 0};
-    for (size_t i = 0; i < request_groups_count(list->groups) && view_goes_on(q, answer); i++)
+    for (size_t i = 0; i < path_request_groups_count(list->groups) && view_goes_on(q, answer); i++)
         write_group(&w, i);
 }
 
