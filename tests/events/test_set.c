@@ -24,26 +24,26 @@ static void check(uint64_t start, unsigned pieces, uint64_t length, uint64_t gap
             random ^= random << 13, random ^= random >> 7, random ^= random << 17;
             if ((random >> 24) % 256 >= share)
                 continue;
-            event_set_add(&s, start + p * gap + i);
+            events_set_add(&s, start + p * gap + i);
             vec_push(&all, start + p * gap + i);
         }
     assert_int_equal(s.n, all.n);
     for (size_t first = 0; first < all.n; first += all.n / 97 + 1) {
-        size_t n = event_set_get(&s, first, out, AT_ONCE);
+        size_t n = events_set_get(&s, first, out, AT_ONCE);
         assert_int_equal(n, all.n - first < AT_ONCE ? all.n - first : AT_ONCE);
         assert_memory_equal(out, all.v + first, n * sizeof *out);
-        assert_int_equal(event_set_rank(&s, all.v[first]), first);
-        assert_int_equal(event_set_rank(&s, all.v[first] + 1), first + 1);
+        assert_int_equal(events_set_rank(&s, all.v[first]), first);
+        assert_int_equal(events_set_rank(&s, all.v[first] + 1), first + 1);
     }
-    assert_int_equal(event_set_get(&s, all.n, out, AT_ONCE), 0);
-    assert_int_equal(event_set_rank(&s, 0), 0);
-    assert_int_equal(event_set_rank(&s, UINT64_MAX), all.n);
+    assert_int_equal(events_set_get(&s, all.n, out, AT_ONCE), 0);
+    assert_int_equal(events_set_rank(&s, 0), 0);
+    assert_int_equal(events_set_rank(&s, UINT64_MAX), all.n);
     for (size_t i = 0; i + 1 < all.n; i += all.n / 31 + 1)
-        assert_int_equal(event_set_rank(&s, all.v[i] + (all.v[i + 1] - all.v[i] + 1) / 2), i + 1);
+        assert_int_equal(events_set_rank(&s, all.v[i] + (all.v[i + 1] - all.v[i] + 1) / 2), i + 1);
     if (all.n) /* size: at most a bit per number passed, and a block's own record */
         assert_true(s.bytes <= (all.v[all.n - 1] / 65536 - start / 65536 + 1) * (8192 + sizeof(struct event_block)));
     vec_free(&all);
-    event_set_fini(&s);
+    events_set_fini(&s);
 }
 
 static void test_sets(void **state)

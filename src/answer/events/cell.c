@@ -35,7 +35,7 @@ static unsigned long long low_bits(int64_t v, unsigned n)
 
 static void write_integer(struct text *out, const struct ctf_type *t, int64_t v)
 {
-    const struct ctf_type *i = event_integer_type(t);
+    const struct ctf_type *i = events_integer_type(t);
     unsigned size = (unsigned)i->size_bits;
     if (i->base == 16) { /* full width for negative ones, as in babeltrace2 */
         text_printf(out, "0x%llx", low_bits(v, (size + 3) / 4 * 4));
@@ -55,7 +55,7 @@ static void write_integer(struct text *out, const struct ctf_type *t, int64_t v)
 static void field_leaf(void *arg, const struct ctf_value *v)
 {
     struct fields *f = arg;
-    const char *label = v->type->kind == CTF_ENUM ? event_label(v->type, v->v.i) : NULL;
+    const char *label = v->type->kind == CTF_ENUM ? events_label(v->type, v->v.i) : NULL;
     if (!begin_field(f, v))
         return;
     if (label)
@@ -122,7 +122,7 @@ static void write_trace(const struct event_table *t, uint32_t source, struct tex
     }
 }
 
-void event_cell_write(const struct event_table *t, struct event_threads *threads, size_t column,
+void events_cell_write(const struct event_table *t, struct event_threads *threads, size_t column,
     const struct ctf_event *ev, uint32_t source, struct text *out)
 {
     int64_t number, id = t->columns[column].id;
@@ -142,11 +142,11 @@ void event_cell_write(const struct event_table *t, struct event_threads *threads
     case EVENT_TYPE: text_puts(out, loss ? "Lost events" : ev->cls->name); break;
     case EVENT_TID:
     case EVENT_PID:
-        if (!loss && event_thread_id(threads, ev, source, id == EVENT_PID, &number))
+        if (!loss && events_thread_id(threads, ev, source, id == EVENT_PID, &number))
             text_i64(out, number);
         break;
     case EVENT_PRIO:
-        if (!loss && event_thread_priority(threads, ev, source, &number))
+        if (!loss && events_thread_priority(threads, ev, source, &number))
             text_i64(out, number);
         break;
     case EVENT_TIMESTAMP_NS: text_i64(out, ev->ts); break;

@@ -6,7 +6,7 @@
 #include "events/thread.h"
 
 /* Appends the text of the cell. */
-void event_cell_write(const struct event_table *, struct event_threads *, size_t column, const struct ctf_event *,
+void events_cell_write(const struct event_table *, struct event_threads *, size_t column, const struct ctf_event *,
     uint32_t source, struct text *out);
 
 #endif

@@ -78,7 +78,7 @@ static void check_patterns(struct doubts *d, const struct event_filter_options *
 {
     struct event_patterns patterns = {0};
     for (size_t i = 0; i < o->n_names; i++)
-        event_patterns_add(&patterns, o->names[i]);
+        events_patterns_add(&patterns, o->names[i]);
     for (size_t i = 0; i < patterns.n; i++) {
         const char *p = patterns.v[i];
         if (has_event(d, p, false))
@@ -91,7 +91,7 @@ static void check_patterns(struct doubts *d, const struct event_filter_options *
         }
         tell(d, "names", strpbrk(p, "*?[") ? NULL : p);
     }
-    event_patterns_free(&patterns);
+    events_patterns_free(&patterns);
 }
 
 static void check_cpu(struct doubts *d, const char *option, int64_t cpu)
@@ -139,7 +139,7 @@ static int kinds_of(const struct doubts *d, const char *name)
     int kinds = 0;
     for (const struct ctf_event_class *c; (c = next_class(d, &at));) {
         struct event_field f;
-        event_field_bind(c, name, &f);
+        events_field_bind(c, name, &f);
         kinds |= kind_of(&f);
     }
     return kinds;
@@ -157,7 +157,7 @@ static void tell_no_field(struct doubts *d, const char *option, const char *name
     struct class_cursor at = {0};
     const char *bare = !strncmp(name, "fields.", 7) ? name + 7 : !strncmp(name, "ctx.", 4) ? name + 4 : name;
     for (int b = EVENT_IS_NAME; bare == name && b <= EVENT_IS_COMM; b++)
-        vec_push(&d->names, event_builtin_name((enum event_builtin)b));
+        vec_push(&d->names, events_builtin_name((enum events_builtin)b));
     for (const struct ctf_event_class *c; (c = next_class(d, &at));) {
         add_fields(d, c->scope[CTF_PAYLOAD]);
         add_fields(d, c->scope[CTF_EVENT_CONTEXT]);
@@ -179,7 +179,7 @@ static bool has_host(struct doubts *d, const char *name)
     return false;
 }
 
-static void check_equality(struct doubts *d, enum event_builtin which, const struct expr_value *v)
+static void check_equality(struct doubts *d, enum events_builtin which, const struct expr_value *v)
 {
     struct text value = {.fd = -1};
     bool is_text = v->type == EXPR_STRING;
@@ -223,7 +223,7 @@ static void check_expression(struct doubts *d, const struct expr *x)
     size_t n = expr_names(x, &names);
     int *kinds = mem_zalloc(sizeof *kinds * (n + 1));
     for (size_t i = 0; i < n; i++) {
-        enum event_builtin b = event_builtin(names[i]);
+        enum events_builtin b = events_builtin(names[i]);
         kinds[i] = b ? kinds_of_builtin[b] : kinds_of(d, names[i]);
         if (!kinds[i])
             tell_no_field(d, "where", names[i]);
@@ -231,12 +231,12 @@ static void check_expression(struct doubts *d, const struct expr *x)
     for (size_t i = 0; expr_comparison(x, i, &c); i++) {
         check_type(d, names[c.slot], kinds[c.slot], &c.constant);
         if (c.equality)
-            check_equality(d, event_builtin(names[c.slot]), &c.constant);
+            check_equality(d, events_builtin(names[c.slot]), &c.constant);
     }
     free(kinds);
 }
 
-void event_doubts(const struct event_table *table, const struct event_filter_options *o,
+void events_doubts(const struct event_table *table, const struct event_filter_options *o,
     void (*tell_one)(void *arg, const char *option, const char *text), void *arg)
 {
     struct doubts d = {.table = table, .tell = tell_one, .arg = arg, .text = {.fd = -1}};
@@ -253,23 +253,23 @@ void event_doubts(const struct event_table *table, const struct event_filter_opt
     vec_free(&d.names);
 }
 
-void event_column_doubts(const struct event_table *table, const char *const *lists, size_t n,
+void events_column_doubts(const struct event_table *table, const char *const *lists, size_t n,
     void (*tell_one)(void *arg, const char *option, const char *text), void *arg)
 {
     struct doubts d = {.table = table, .tell = tell_one, .arg = arg, .text = {.fd = -1}};
     struct event_patterns columns = {0};
     for (size_t i = 0; i < n; i++)
-        event_patterns_add(&columns, lists[i]);
+        events_patterns_add(&columns, lists[i]);
     for (size_t i = 0; i < columns.n; i++) {
         const char *name = columns.v[i];
-        if (event_line_column(name) || event_builtin(name) || kinds_of(&d, name))
+        if (events_line_column(name) || events_builtin(name) || kinds_of(&d, name))
             continue;
         d.names.n = 0;
         for (const char *const *v = event_line_columns; *v; v++)
             vec_push(&d.names, *v);
         tell_no_field(&d, "columns", name);
     }
-    event_patterns_free(&columns);
+    events_patterns_free(&columns);
     text_fini(&d.text);
     vec_free(&d.names);
 }

@@ -38,10 +38,10 @@ struct event_column { int64_t id; const char *name, *description, *type; /* NUMB
 
 struct event_table;          /* immutable: threads may share it */
 /* sources: borrowed; origins: one per source, copied. */
-struct event_table *event_table_new(const struct ctf_source *sources, const struct event_origin *origins, size_t n);
-void event_table_free(struct event_table *);
+struct event_table *events_table_new(const struct ctf_source *sources, const struct event_origin *origins, size_t n);
+void events_table_free(struct event_table *);
 /* Columns for which these traces have contents, in order of display. Below, a column is its number among them. */
-size_t event_table_columns(const struct event_table *, const struct event_column **out);
+size_t events_table_columns(const struct event_table *, const struct event_column **out);
 
 /* ---- selection: by name, CPU, thread and expression (docs/verbs/events.md) ---- */
 
@@ -54,31 +54,31 @@ struct event_filter_options {
 
 struct event_filter;         /* filter with one owner */
 /* `window` must be the merge's: if the filter asks for threads, those running at its begin are searched. */
-int event_filter_new(const struct event_table *, const struct event_filter_options *, struct ctf_window window,
+int events_filter_new(const struct event_table *, const struct event_filter_options *, struct ctf_window window,
     struct event_filter **out, struct err *e);
 /* Returns whether an item is selected. Call it for every item in order, since it follows the current threads. Losses
  * are selected by CPU only. */
-bool event_filter_matches(struct event_filter *, const struct ctf_merge *, const struct ctf_event *);
-void event_filter_free(struct event_filter *);
+bool events_filter_matches(struct event_filter *, const struct ctf_merge *, const struct ctf_event *);
+void events_filter_free(struct event_filter *);
 /* Calls `tell` for every part of a selection that matches no event of these traces, probably by mistake: names of
  * events, fields and hosts, CPUs, texts compared with numbers. option: "names", "cpu" or "where"; text: a sentence. */
-void event_doubts(const struct event_table *, const struct event_filter_options *,
+void events_doubts(const struct event_table *, const struct event_filter_options *,
     void (*tell)(void *arg, const char *option, const char *text), void *arg);
 
 /* ---- lines of chosen columns (docs/verbs/events.md) ---- */
 
 struct event_lines;          /* writer with one owner */
 /* lists: names of columns, separated by commas and optional blanks. ERR_ARG: there are none, or one twice. `window`:
- * see event_filter_new. */
-int event_lines_new(const struct event_table *, const char *const *lists, size_t n, bool json,
+ * see events_filter_new. */
+int events_lines_new(const struct event_table *, const char *const *lists, size_t n, bool json,
     struct ctf_window window, struct event_lines **out, struct err *e);
-void event_lines_free(struct event_lines *);
-void event_lines_header(const struct event_lines *, struct text *out); /* CSV */
+void events_lines_free(struct event_lines *);
+void events_lines_header(const struct event_lines *, struct text *out); /* CSV */
 /* Appends the lines of wanted items. Call it for every item in order, since it follows the current threads. */
-void event_lines_put(struct event_lines *, const struct ctf_merge *, const struct ctf_event *, bool wanted,
+void events_lines_put(struct event_lines *, const struct ctf_merge *, const struct ctf_event *, bool wanted,
     struct text *out);
-/* Checks columns as event_doubts. option: "columns". */
-void event_column_doubts(const struct event_table *, const char *const *lists, size_t n,
+/* Checks columns as events_doubts. option: "columns". */
+void events_column_doubts(const struct event_table *, const char *const *lists, size_t n,
     void (*tell)(void *arg, const char *option, const char *text), void *arg);
 
 /* pattern searched in the cell's text */
@@ -91,9 +91,9 @@ struct event_wanted {
 
 struct event_match;          /* matcher with one owner */
 /* Errors are those of the expression. Borrows `wanted`. */
-int event_match_new(const struct event_table *, const struct event_wanted *wanted, struct event_match **out,
+int events_match_new(const struct event_table *, const struct event_wanted *wanted, struct event_match **out,
     struct err *e);
-void event_match_free(struct event_match *);
+void events_match_free(struct event_match *);
 
 /* ---- rows ---- */
 
@@ -101,30 +101,30 @@ void event_match_free(struct event_match *);
  * background scans for matching rows, one for all clients with the same conditions. Thread-safe. */
 struct event_pager;
 /* Counts the events of traces that are not counted yet, which may take long. */
-struct event_pager *event_pager_new(const struct event_table *);
-void event_pager_free(struct event_pager *); /* stops running scans */
-uint64_t event_pager_items(const struct event_pager *);
+struct event_pager *events_pager_new(const struct event_table *);
+void events_pager_free(struct event_pager *); /* stops running scans */
+uint64_t events_pager_items(const struct event_pager *);
 
 /* All rows, or the matching ones found so far. One owner; for one request. */
 struct event_rows;
 /* wanted NULL: all rows; otherwise waits a moment for the scan. `near`: first row that will be requested; UINT64_MAX:
  * rows will be requested by time. Errors: those of the expression. */
-int event_rows_open(struct event_pager *, const struct event_wanted *wanted, uint64_t near, struct event_rows **out,
+int events_rows_open(struct event_pager *, const struct event_wanted *wanted, uint64_t near, struct event_rows **out,
     struct err *e);
-void event_rows_close(struct event_rows *);
+void events_rows_close(struct event_rows *);
 /* Number of known rows; *done: there are no more. */
-uint64_t event_rows_count(const struct event_rows *, bool *done);
-/* First row at or after the time; event_rows_count if there is none, or it is not found yet. */
-uint64_t event_rows_at(struct event_rows *, int64_t time);
+uint64_t events_rows_count(const struct event_rows *, bool *done);
+/* First row at or after the time; events_rows_count if there is none, or it is not found yet. */
+uint64_t events_rows_at(struct event_rows *, int64_t time);
 /* Event of a row; fast if rows below `end` are requested in order. NULL: none. Valid until the next call that reads. */
-const struct ctf_event *event_rows_get(struct event_rows *, uint64_t row, uint64_t end);
-/* Appends the text of a cell of the event, which must be from event_rows_get. */
-void event_rows_cell(struct event_rows *, const struct ctf_event *, size_t column, struct text *out);
+const struct ctf_event *events_rows_get(struct event_rows *, uint64_t row, uint64_t end);
+/* Appends the text of a cell of the event, which must be from events_rows_get. */
+void events_rows_cell(struct event_rows *, const struct ctf_event *, size_t column, struct text *out);
 /* Returns whether the event matches all terms; false without any. Not for a match with `where`. */
-bool event_rows_fit(const struct event_rows *, struct event_match *, const struct ctf_event *);
+bool events_rows_fit(const struct event_rows *, struct event_match *, const struct ctf_event *);
 /* First matching row from `row` on, or (backward) the last up to `row`; waits for rows that are not found yet.
  * UINT64_MAX: none, or `gone` (called now and then) says that the client has disconnected. */
-uint64_t event_rows_find(struct event_rows *, struct event_match *, uint64_t row, bool backward,
+uint64_t events_rows_find(struct event_rows *, struct event_match *, uint64_t row, bool backward,
     bool (*gone)(void *arg), void *arg);
 
 /* ---- pairs: an event that matches one expression opens, one that matches another closes ---- */
@@ -139,7 +139,7 @@ struct event_pair_specifier {
     size_t classifier;                   /* column with equal text in both; SIZE_MAX: none */
 };
 struct event_pair_config { struct event_pair_specifier v[EVENT_PAIR_SPECIFIERS]; size_t n; };
-void event_pair_config_free(struct event_pair_config *); /* frees the contents; the texts are from mem_strdup */
+void events_pair_config_free(struct event_pair_config *); /* frees the contents; the texts are from mem_strdup */
 
 /* Times of the table's clock; row, name: indices into rows and names below. */
 struct event_pair { int64_t begin, end; uint32_t row, name; };
@@ -160,10 +160,10 @@ struct event_pairs {
 /* Reads all events once. Calls `progress` now and then with the number read since; a result other than 0 ends it with
  * that error. Pairs open at the last event last until `end`, or that event. ERR_LIMIT: an expression needs too many
  * steps, or there are too many rows or names. */
-int event_pairs_read(const struct event_table *, const struct event_pair_config *, int64_t end,
+int events_pairs_read(const struct event_table *, const struct event_pair_config *, int64_t end,
     int (*progress)(void *arg, size_t events, struct err *e), void *arg, struct event_pairs **out, struct err *e);
-void event_pairs_free(struct event_pairs *);
+void events_pairs_free(struct event_pairs *);
 /* First of the closed pairs that begins at or after t. */
-size_t event_pairs_find(const struct event_pairs *, int64_t t);
+size_t events_pairs_find(const struct event_pairs *, int64_t t);
 
 #endif

@@ -8,7 +8,7 @@ static bool is_int(const struct ctf_type *t)
     return t->kind == CTF_INT || t->kind == CTF_ENUM;
 }
 
-const struct ctf_type *event_integer_type(const struct ctf_type *t)
+const struct ctf_type *events_integer_type(const struct ctf_type *t)
 {
     return t->kind == CTF_ENUM && t->u.enumeration.container ? t->u.enumeration.container : t;
 }
@@ -67,7 +67,7 @@ static bool bind_in(const struct ctf_event_class *cls, enum ctf_scope scope, con
     return false;
 }
 
-void event_field_bind(const struct ctf_event_class *cls, const char *path, struct event_field *out)
+void events_field_bind(const struct ctf_event_class *cls, const char *path, struct event_field *out)
 {
     static const enum ctf_scope contexts[] = {CTF_EVENT_CONTEXT, CTF_STREAM_EVENT_CONTEXT, CTF_PACKET_CONTEXT};
     bool only_fields = strncmp(path, "fields.", 7) == 0, only_context = strncmp(path, "ctx.", 4) == 0;
@@ -155,7 +155,7 @@ static void walk_leaf(void *arg, const struct ctf_value *v)
         return;
     if (is_int(v->type))
         *w->out = (struct expr_value){
-            .type = EXPR_INT, .i = v->v.i, .is_unsigned = !event_integer_type(v->type)->is_signed};
+            .type = EXPR_INT, .i = v->v.i, .is_unsigned = !events_integer_type(v->type)->is_signed};
     else if (v->type->kind == CTF_FLOAT)
         *w->out = (struct expr_value){.type = EXPR_FLOAT, .f = v->v.f};
     else {
@@ -167,9 +167,9 @@ static void walk_leaf(void *arg, const struct ctf_value *v)
 
 /* ---- values ---- */
 
-const char *event_label(const struct ctf_type *t, int64_t v)
+const char *events_label(const struct ctf_type *t, int64_t v)
 {
-    bool is_signed = event_integer_type(t)->is_signed;
+    bool is_signed = events_integer_type(t)->is_signed;
     for (uint32_t i = 0; i < t->n; i++) {
         const struct ctf_range *r = &t->u.enumeration.ranges[i];
         if (is_signed ? v >= r->lo && v <= r->hi : (uint64_t)v >= (uint64_t)r->lo && (uint64_t)v <= (uint64_t)r->hi)
@@ -178,7 +178,7 @@ const char *event_label(const struct ctf_type *t, int64_t v)
     return NULL;
 }
 
-void event_field_get(const struct event_field *f, const struct ctf_event *ev, struct expr_value *out)
+void events_field_get(const struct event_field *f, const struct ctf_event *ev, struct expr_value *out)
 {
     *out = (struct expr_value){.type = EXPR_ABSENT};
     switch (f->how) {
@@ -190,10 +190,10 @@ void event_field_get(const struct event_field *f, const struct ctf_event *ev, st
             return;
         if (f->how == EVENT_FIELD_INT) {
             *out = (struct expr_value){
-                .type = EXPR_INT, .i = v, .is_unsigned = !event_integer_type(f->access.type)->is_signed};
+                .type = EXPR_INT, .i = v, .is_unsigned = !events_integer_type(f->access.type)->is_signed};
             return;
         }
-        const char *label = event_label(f->access.type, v);
+        const char *label = events_label(f->access.type, v);
         if (label)
             *out = (struct expr_value){.type = EXPR_STRING, .s = label, .n = strlen(label)};
         return;

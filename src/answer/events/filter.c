@@ -34,7 +34,7 @@ static bool is_named(struct event_filter *f, const struct ctf_event_class *cls)
 
 static void get(void *arg, size_t slot, struct expr_value *out)
 {
-    event_subject_get(arg, slot, out);
+    events_subject_get(arg, slot, out);
 }
 
 static bool is_wanted(struct event_filter *f, const struct ctf_event *ev)
@@ -43,16 +43,16 @@ static bool is_wanted(struct event_filter *f, const struct ctf_event *ev)
         return false;
     if (f->tid >= 0) {
         struct expr_value v;
-        event_subject_thread(&f->subject, false, &v);
+        events_subject_thread(&f->subject, false, &v);
         if (v.type != EXPR_INT || v.i != f->tid)
             return false;
     }
     return !f->where || expr_eval(f->where, get, &f->subject);
 }
 
-bool event_filter_matches(struct event_filter *f, const struct ctf_merge *m, const struct ctf_event *ev)
+bool events_filter_matches(struct event_filter *f, const struct ctf_merge *m, const struct ctf_event *ev)
 {
-    event_subject_enter(&f->subject, m, ev);
+    events_subject_enter(&f->subject, m, ev);
     if (ev->cls->item != CTF_EVENT)
         return f->cpu < 0 || ev->cpu == f->cpu;
     bool wanted = is_wanted(f, ev);
@@ -65,7 +65,7 @@ bool event_filter_matches(struct event_filter *f, const struct ctf_merge *m, con
 static void take_patterns(struct event_filter *f, const struct event_table *table, const struct event_filter_options *o)
 {
     for (size_t i = 0; i < o->n_names; i++)
-        event_patterns_add(&f->patterns, o->names[i]);
+        events_patterns_add(&f->patterns, o->names[i]);
     if (!f->patterns.n)
         return;
     f->named = mem_zalloc(sizeof *f->named * (table->schemas.n + 1));
@@ -73,7 +73,7 @@ static void take_patterns(struct event_filter *f, const struct event_table *tabl
         f->named[i] = mem_zalloc(table->schemas.v[i].n + 1);
 }
 
-int event_filter_new(const struct event_table *table, const struct event_filter_options *o, struct ctf_window window,
+int events_filter_new(const struct event_table *table, const struct event_filter_options *o, struct ctf_window window,
     struct event_filter **out, struct err *e)
 {
     struct event_filter *f = mem_zalloc(sizeof *f);
@@ -85,25 +85,25 @@ int event_filter_new(const struct event_table *table, const struct event_filter_
         const char *const *names = NULL;
         size_t n = f->where ? expr_names(f->where, &names) : 0;
         take_patterns(f, table, o);
-        r = event_subject_init(&f->subject, table, names, n, f->tid >= 0, window, e);
+        r = events_subject_init(&f->subject, table, names, n, f->tid >= 0, window, e);
     }
     if (r != ERR_OK) {
-        event_filter_free(f);
+        events_filter_free(f);
         return r;
     }
     *out = f;
     return ERR_OK;
 }
 
-void event_filter_free(struct event_filter *f)
+void events_filter_free(struct event_filter *f)
 {
     if (!f)
         return;
     for (size_t i = 0; f->named && i < f->subject.table->schemas.n; i++)
         free(f->named[i]);
     free(f->named);
-    event_patterns_free(&f->patterns);
-    event_subject_fini(&f->subject);
+    events_patterns_free(&f->patterns);
+    events_subject_fini(&f->subject);
     expr_free(f->where);
     free(f);
 }

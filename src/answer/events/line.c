@@ -12,7 +12,7 @@
 #include "events/subject.h"
 
 struct line_column {
-    enum event_line_column special; /* column, or a value of the subject */
+    enum events_line_column special; /* column, or a value of the subject */
     bool is_time, is_name;
     char *key; /* JSON: quoted, with the colon */
 };
@@ -32,18 +32,18 @@ struct event_lines {
 
 const char *const event_line_columns[] = {"time", "delta", "lost", NULL};
 
-enum event_line_column event_line_column(const char *name)
+enum events_line_column events_line_column(const char *name)
 {
     for (int i = 0; event_line_columns[i]; i++)
         if (strcmp(name, event_line_columns[i]) == 0)
-            return (enum event_line_column)(EVENT_LINE_TIME + i);
+            return (enum events_line_column)(EVENT_LINE_TIME + i);
     return EVENT_LINE_VALUE;
 }
 
 static int take_columns(struct event_lines *l, const char *const *lists, size_t n, struct err *e)
 {
     for (size_t i = 0; i < n; i++)
-        event_patterns_add(&l->names, lists[i]);
+        events_patterns_add(&l->names, lists[i]);
     if (!l->names.n)
         return err_set(e, ERR_ARG, "no columns; give their names with commas between, such as ts,cpu,name");
     l->columns = mem_zalloc(sizeof *l->columns * l->names.n);
@@ -53,9 +53,9 @@ static int take_columns(struct event_lines *l, const char *const *lists, size_t 
         for (size_t k = 0; k < i; k++)
             if (strcmp(l->names.v[k], name) == 0)
                 return err_set(e, ERR_ARG, "%s is there twice; leave one away", name);
-        c->special = event_line_column(name);
-        c->is_name = !c->special && event_builtin(name) == EVENT_IS_NAME;
-        c->is_time = !c->special && event_builtin(name) == EVENT_IS_TS;
+        c->special = events_line_column(name);
+        c->is_name = !c->special && events_builtin(name) == EVENT_IS_NAME;
+        c->is_time = !c->special && events_builtin(name) == EVENT_IS_TS;
         l->shows_losses |= c->is_name || c->special == EVENT_LINE_LOST;
         l->scratch.n = 0;
         json_quote(&l->scratch, name, strlen(name));
@@ -65,7 +65,7 @@ static int take_columns(struct event_lines *l, const char *const *lists, size_t 
     return ERR_OK;
 }
 
-int event_lines_new(const struct event_table *table, const char *const *lists, size_t n, bool json,
+int events_lines_new(const struct event_table *table, const char *const *lists, size_t n, bool json,
     struct ctf_window window, struct event_lines **out, struct err *e)
 {
     struct event_lines *l = mem_zalloc(sizeof *l);
@@ -74,9 +74,9 @@ int event_lines_new(const struct event_table *table, const char *const *lists, s
     l->scratch.fd = -1;
     int r = take_columns(l, lists, n, e);
     if (r == ERR_OK)
-        r = event_subject_init(&l->subject, table, (const char *const *)l->names.v, l->names.n, false, window, e);
+        r = events_subject_init(&l->subject, table, (const char *const *)l->names.v, l->names.n, false, window, e);
     if (r != ERR_OK) {
-        event_lines_free(l);
+        events_lines_free(l);
         return r;
     }
     l->print = ctf_print_new(table->sources, table->n, CTF_PRINT_CSV);
@@ -84,15 +84,15 @@ int event_lines_new(const struct event_table *table, const char *const *lists, s
     return ERR_OK;
 }
 
-void event_lines_free(struct event_lines *l)
+void events_lines_free(struct event_lines *l)
 {
     if (!l)
         return;
     for (size_t i = 0; l->columns && i < l->names.n; i++)
         free(l->columns[i].key);
     free(l->columns);
-    event_subject_fini(&l->subject);
-    event_patterns_free(&l->names);
+    events_subject_fini(&l->subject);
+    events_patterns_free(&l->names);
     ctf_print_free(l->print);
     text_fini(&l->scratch);
     free(l);
@@ -242,7 +242,7 @@ static void compound_leaf(void *arg, const struct ctf_value *v)
     if (v->type->kind == CTF_FLOAT)
         put_float(true, v->v.f, is_single(v->type), c->out);
     else if (v->type->kind == CTF_INT || v->type->kind == CTF_ENUM)
-        event_integer_type(v->type)->is_signed ? text_i64(c->out, v->v.i) : text_u64(c->out, v->v.u);
+        events_integer_type(v->type)->is_signed ? text_i64(c->out, v->v.i) : text_u64(c->out, v->v.u);
     else
         json_quote(c->out, v->s, v->len);
     c->comma = true;
@@ -264,7 +264,7 @@ static void put_compound(
 
 /* ---- lines ---- */
 
-void event_lines_header(const struct event_lines *l, struct text *out)
+void events_lines_header(const struct event_lines *l, struct text *out)
 {
     for (size_t i = 0; i < l->names.n && !l->json; i++) {
         text_puts(out, i ? "," : "");
@@ -276,7 +276,7 @@ void event_lines_header(const struct event_lines *l, struct text *out)
 /* A loss has no fields and no thread. */
 static void get_of_loss(struct event_lines *l, size_t i, const struct ctf_event *ev, struct expr_value *out)
 {
-    switch (event_builtin(l->names.v[i])) {
+    switch (events_builtin(l->names.v[i])) {
     case EVENT_IS_NAME:
         out->type = EXPR_STRING;
         out->s = ev->cls->item == CTF_LOST_PACKETS ? "lost_packets" : "lost_events";
@@ -284,7 +284,7 @@ static void get_of_loss(struct event_lines *l, size_t i, const struct ctf_event 
         break;
     case EVENT_IS_CPU:
     case EVENT_IS_TS:
-    case EVENT_IS_HOST: event_subject_get(&l->subject, i, out); break;
+    case EVENT_IS_HOST: events_subject_get(&l->subject, i, out); break;
     default: break;
     }
 }
@@ -314,7 +314,7 @@ static void put_column(struct event_lines *l, size_t i, const struct ctf_event *
             put_compound(l, f, ev, out);
             return;
         }
-        event_subject_get(&l->subject, i, &v);
+        events_subject_get(&l->subject, i, &v);
     }
     put_value(l, &v, f ? f->access.type : NULL, out);
 }
@@ -332,11 +332,11 @@ static void put_line(struct event_lines *l, const struct ctf_event *ev, bool tim
     l->any |= timed;
 }
 
-void event_lines_put(
+void events_lines_put(
     struct event_lines *l, const struct ctf_merge *m, const struct ctf_event *ev, bool wanted, struct text *out)
 {
     bool loss = ev->cls->item != CTF_EVENT;
-    event_subject_enter(&l->subject, m, ev);
+    events_subject_enter(&l->subject, m, ev);
     if (wanted && (!loss || l->shows_losses))
         put_line(l, ev, ctf_print_timed(l->print, m, ev), out);
     if (!loss)

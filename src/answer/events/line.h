@@ -3,9 +3,9 @@
 #ifndef WEFT_EVENTS_LINE_H
 #define WEFT_EVENTS_LINE_H
 
-enum event_line_column { EVENT_LINE_VALUE, EVENT_LINE_TIME, EVENT_LINE_DELTA, EVENT_LINE_LOST };
+enum events_line_column { EVENT_LINE_VALUE, EVENT_LINE_TIME, EVENT_LINE_DELTA, EVENT_LINE_LOST };
 extern const char *const event_line_columns[]; /* names of these columns, ended by NULL */
 /* EVENT_LINE_VALUE: no such column. */
-enum event_line_column event_line_column(const char *name);
+enum events_line_column events_line_column(const char *name);
 
 #endif

@@ -51,7 +51,7 @@ static void add_term(struct event_match *m, const struct event_term *t)
     }
 }
 
-int event_match_new(
+int events_match_new(
     const struct event_table *table, const struct event_wanted *wanted, struct event_match **out, struct err *e)
 {
     struct event_filter_options o = {.cpu = -1, .tid = -1, .where = wanted->where};
@@ -62,11 +62,11 @@ int event_match_new(
     m->types = mem_zalloc(sizeof *m->types * (table->schemas.n + 1));
     for (size_t i = 0; i < table->schemas.n; i++)
         m->types[i] = mem_zalloc(table->schemas.v[i].n + 1);
-    m->threads = event_threads_new(table);
+    m->threads = events_threads_new(table);
     m->streams = mem_zalloc(table->n_streams + 1);
-    int rc = o.where ? event_filter_new(table, &o, (struct ctf_window){INT64_MIN, INT64_MAX}, &m->filter, e) : 0;
+    int rc = o.where ? events_filter_new(table, &o, (struct ctf_window){INT64_MIN, INT64_MAX}, &m->filter, e) : 0;
     if (rc) {
-        event_match_free(m);
+        events_match_free(m);
         return rc;
     }
     *out = m;
@@ -131,7 +131,7 @@ static bool cells_fit(struct event_match *m, enum kind kind, uint32_t source, co
     for (size_t i = 0; i < m->by_kind[kind].n; i++) {
         const struct term *t = m->by_kind[kind].v[i];
         m->terms.cell.n = 0;
-        event_cell_write(m->table, m->threads, t->column, ev, source, &m->terms.cell);
+        events_cell_write(m->table, m->threads, t->column, ev, source, &m->terms.cell);
         if (!term_fits(t, text_cstr(&m->terms.cell)))
             return false;
     }
@@ -168,30 +168,30 @@ static bool fits_cells(struct event_match *m, const struct ctf_merge *merge, con
     return !m->by_kind[BY_EVENT].n || cells_fit(m, BY_EVENT, source, ev);
 }
 
-bool event_match_fits(struct event_match *m, const struct ctf_merge *merge, const struct ctf_event *ev)
+bool events_match_fits(struct event_match *m, const struct ctf_merge *merge, const struct ctf_event *ev)
 {
     /* A loss has neither name nor fields, but the filter needs it to forget the current threads. */
-    if (m->filter && (!event_filter_matches(m->filter, merge, ev) || ev->cls->item != CTF_EVENT))
+    if (m->filter && (!events_filter_matches(m->filter, merge, ev) || ev->cls->item != CTF_EVENT))
         return false;
     return !m->terms.impossible && (m->terms.n || m->filter) && (!m->terms.n || fits_cells(m, merge, ev));
 }
 
-bool event_match_impossible(const struct event_match *m)
+bool events_match_impossible(const struct event_match *m)
 {
     return m->terms.impossible || (!m->terms.n && !m->filter);
 }
 
-void event_match_free(struct event_match *m)
+void events_match_free(struct event_match *m)
 {
     if (!m)
         return;
     for (size_t i = 0; i < m->table->schemas.n; i++)
         free(m->types[i]);
     free(m->types);
-    event_threads_free(m->threads);
+    events_threads_free(m->threads);
     free(m->streams);
     vec_free(&m->cpus);
-    event_filter_free(m->filter);
+    events_filter_free(m->filter);
     terms_fini(&m->terms);
     free(m);
 }

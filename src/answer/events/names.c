@@ -8,20 +8,20 @@
 
 static const char *const builtin_names[] = {NULL, "name", "cpu", "ts", "tid", "host", "comm"};
 
-enum event_builtin event_builtin(const char *name)
+enum events_builtin events_builtin(const char *name)
 {
     for (int b = EVENT_IS_NAME; b <= EVENT_IS_COMM; b++)
         if (strcmp(name, builtin_names[b]) == 0)
-            return (enum event_builtin)b;
+            return (enum events_builtin)b;
     return EVENT_IS_NONE;
 }
 
-const char *event_builtin_name(enum event_builtin b)
+const char *events_builtin_name(enum events_builtin b)
 {
     return builtin_names[b];
 }
 
-void event_patterns_add(struct event_patterns *p, const char *list)
+void events_patterns_add(struct event_patterns *p, const char *list)
 {
     while (*list) {
         size_t n = strcspn(list, ","), begin = strspn(list, " \t"), end = n;
@@ -36,7 +36,7 @@ void event_patterns_add(struct event_patterns *p, const char *list)
     }
 }
 
-void event_patterns_free(struct event_patterns *p)
+void events_patterns_free(struct event_patterns *p)
 {
     for (size_t i = 0; i < p->n; i++)
         free(p->v[i]);

@@ -6,15 +6,15 @@
 #include <stddef.h>
 
 /* Names of properties of the event itself; fields of the same names are accessed as fields.NAME. */
-enum event_builtin {
+enum events_builtin {
     EVENT_IS_NONE, EVENT_IS_NAME, EVENT_IS_CPU, EVENT_IS_TS, EVENT_IS_TID, EVENT_IS_HOST, EVENT_IS_COMM
 };
-enum event_builtin event_builtin(const char *name);
-const char *event_builtin_name(enum event_builtin); /* invalid for EVENT_IS_NONE */
+enum events_builtin events_builtin(const char *name);
+const char *events_builtin_name(enum events_builtin); /* invalid for EVENT_IS_NONE */
 
 struct event_patterns { char **v; size_t n, cap; };
 /* Adds the patterns of a list. */
-void event_patterns_add(struct event_patterns *, const char *list);
-void event_patterns_free(struct event_patterns *);
+void events_patterns_add(struct event_patterns *, const char *list);
+void events_patterns_free(struct event_patterns *);
 
 #endif

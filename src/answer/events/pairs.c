@@ -196,7 +196,7 @@ static int capture_fields(struct pairing *p, struct occurrence *at, const struct
     struct regex_part part;
     if (!at->has_fields) {
         p->fields.n = 0;
-        event_cell_write(p->table, p->threads, p->contents, at->ev, at->source, &p->fields);
+        events_cell_write(p->table, p->threads, p->contents, at->ev, at->source, &p->fields);
         text_cstr(&p->fields);
         at->has_fields = true;
     }
@@ -260,7 +260,7 @@ static int find_group(struct pairing *p, struct occurrence *at, const struct eve
         p->value.n = 0;
         text_puts(&p->value, column);
         text_putc(&p->value, ' ');
-        event_cell_write(p->table, p->threads, s->classifier, at->ev, at->source, &p->value);
+        events_cell_write(p->table, p->threads, s->classifier, at->ev, at->source, &p->value);
         if (p->value.n == before)
             return 0;
         rc = intern(p, p->value.v, p->value.n, &classifier, e);
@@ -433,7 +433,7 @@ static struct event_pairs *finish(struct pairing *p, int64_t end)
 
 static void pairing_init(struct pairing *p, const struct event_table *table, const struct event_pair_config *config)
 {
-    *p = (struct pairing){.table = table, .config = config, .threads = event_threads_new(table), .now = INT64_MIN};
+    *p = (struct pairing){.table = table, .config = config, .threads = events_threads_new(table), .now = INT64_MIN};
     while (p->contents < table->n_columns && table->columns[p->contents].id != EVENT_CONTENTS)
         p->contents++;
     p->fits = mem_zalloc((table->schemas.n + 1) * sizeof *p->fits);
@@ -456,7 +456,7 @@ static void pairing_fini(struct pairing *p)
     }
     free(p->fits);
     free(p->losses);
-    event_threads_free(p->threads);
+    events_threads_free(p->threads);
     strings_fini(&p->texts);
     map_fini(&p->group_of);
     map_fini(&p->name_of);
@@ -468,11 +468,11 @@ static void pairing_fini(struct pairing *p)
     text_fini(&p->value);
 }
 
-int event_pairs_read(const struct event_table *table, const struct event_pair_config *config, int64_t end,
+int events_pairs_read(const struct event_table *table, const struct event_pair_config *config, int64_t end,
     int (*progress)(void *arg, size_t events, struct err *e), void *arg, struct event_pairs **out, struct err *e)
 {
     struct ctf_event batch[BATCH];
-    struct ctf_merge *merge = event_merge_new(table, e);
+    struct ctf_merge *merge = events_merge_new(table, e);
     struct pairing p;
     size_t n = 0;
     if (!merge)
@@ -492,7 +492,7 @@ int event_pairs_read(const struct event_table *table, const struct event_pair_co
     return rc;
 }
 
-void event_pair_config_free(struct event_pair_config *c)
+void events_pair_config_free(struct event_pair_config *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         free(c->v[i].label);
@@ -504,7 +504,7 @@ void event_pair_config_free(struct event_pair_config *c)
     c->n = 0;
 }
 
-void event_pairs_free(struct event_pairs *p)
+void events_pairs_free(struct event_pairs *p)
 {
     if (!p)
         return;
@@ -516,7 +516,7 @@ void event_pairs_free(struct event_pairs *p)
     free(p);
 }
 
-size_t event_pairs_find(const struct event_pairs *p, int64_t t)
+size_t events_pairs_find(const struct event_pairs *p, int64_t t)
 {
     return search_first(i, 0, p->closed, p->v[i].begin >= t);
 }

@@ -11,7 +11,7 @@ struct event_reader {
     uint64_t next;
     bool busy;
     uint64_t used;
-    uint64_t batch_at; /* index of the batch read by event_reader_at */
+    uint64_t batch_at; /* index of the batch read by events_reader_at */
     size_t batch_n;
     struct ctf_event batch[EVENT_BATCH];
 };
@@ -23,13 +23,13 @@ struct event_readers {
     uint64_t clock;
 };
 
-struct ctf_merge *event_merge_new(const struct event_table *t, struct err *e)
+struct ctf_merge *events_merge_new(const struct event_table *t, struct err *e)
 {
     struct ctf_merge *m;
     return ctf_merge_new(t->sources, t->n, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &m, e) ? NULL : m;
 }
 
-struct event_readers *event_readers_new(const struct event_table *table)
+struct event_readers *events_readers_new(const struct event_table *table)
 {
     struct event_readers *t = mem_zalloc(sizeof *t);
     t->table = table;
@@ -38,11 +38,11 @@ struct event_readers *event_readers_new(const struct event_table *table)
     return t;
 }
 
-void event_readers_free(struct event_readers *t)
+void events_readers_free(struct event_readers *t)
 {
     for (int i = 0; i < READERS; i++) {
         ctf_merge_free(t->v[i].merge);
-        event_threads_free(t->v[i].threads);
+        events_threads_free(t->v[i].threads);
     }
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->free_reader);
@@ -75,7 +75,7 @@ static struct event_reader *choose(struct event_readers *t, uint64_t index)
     return best ? best : fresh ? fresh : oldest;
 }
 
-struct event_reader *event_reader_take(struct event_readers *t, uint64_t index)
+struct event_reader *events_reader_take(struct event_readers *t, uint64_t index)
 {
     struct event_reader *r;
     pthread_mutex_lock(&t->lock);
@@ -84,14 +84,14 @@ struct event_reader *event_reader_take(struct event_readers *t, uint64_t index)
     r->busy = true;
     r->used = ++t->clock;
     pthread_mutex_unlock(&t->lock);
-    if (!r->merge && (r->merge = event_merge_new(t->table, NULL))) {
-        r->threads = event_threads_new(t->table);
+    if (!r->merge && (r->merge = events_merge_new(t->table, NULL))) {
+        r->threads = events_threads_new(t->table);
         r->next = 0;
     }
     return r;
 }
 
-void event_reader_leave(struct event_readers *t, struct event_reader *r)
+void events_reader_leave(struct event_readers *t, struct event_reader *r)
 {
     pthread_mutex_lock(&t->lock);
     r->busy = false;
@@ -99,12 +99,12 @@ void event_reader_leave(struct event_readers *t, struct event_reader *r)
     pthread_mutex_unlock(&t->lock);
 }
 
-const struct ctf_merge *event_reader_merge(const struct event_reader *r)
+const struct ctf_merge *events_reader_merge(const struct event_reader *r)
 {
     return r->merge;
 }
 
-struct event_threads *event_reader_threads(struct event_reader *r)
+struct event_threads *events_reader_threads(struct event_reader *r)
 {
     return r->threads;
 }
@@ -139,7 +139,7 @@ static bool event_reader_go(struct event_reader *r, uint64_t index)
     return true;
 }
 
-const struct ctf_event *event_reader_at(struct event_reader *r, uint64_t index, uint64_t last)
+const struct ctf_event *events_reader_at(struct event_reader *r, uint64_t index, uint64_t last)
 {
     if (at_hand(r, index))
         return &r->batch[index - r->batch_at];

@@ -29,25 +29,25 @@ struct event_rows {
 
 /* ---- life ---- */
 
-struct event_pager *event_pager_new(const struct event_table *table)
+struct event_pager *events_pager_new(const struct event_table *table)
 {
     struct event_pager *p = mem_zalloc(sizeof *p);
     p->table = table;
-    p->readers = event_readers_new(table);
-    p->scans = event_scans_new(table);
+    p->readers = events_readers_new(table);
+    p->scans = events_scans_new(table);
     for (size_t i = 0; i < table->n; i++)
         p->items += ctf_trace_items(table->sources[i].trace);
     return p;
 }
 
-void event_pager_free(struct event_pager *p)
+void events_pager_free(struct event_pager *p)
 {
-    event_scans_free(p->scans);
-    event_readers_free(p->readers);
+    events_scans_free(p->scans);
+    events_readers_free(p->readers);
     free(p);
 }
 
-uint64_t event_pager_items(const struct event_pager *p)
+uint64_t events_pager_items(const struct event_pager *p)
 {
     return p->items;
 }
@@ -57,68 +57,68 @@ static size_t items_of(const struct event_rows *w, uint64_t first, uint64_t *out
 {
     size_t n = 0;
     if (w->scan)
-        return event_scan_items(w->scan, first, out, max);
+        return events_scan_items(w->scan, first, out, max);
     for (; n < max && first + n < w->found.matches; n++)
         out[n] = first + n;
     return n;
 }
 
-int event_rows_open(
+int events_rows_open(
     struct event_pager *p, const struct event_wanted *wanted, uint64_t near, struct event_rows **out, struct err *e)
 {
     struct event_rows *w = mem_zalloc(sizeof *w);
     uint64_t item = 0;
-    int rc = wanted ? event_scan_take(p->scans, wanted, &w->scan, e) : 0;
+    int rc = wanted ? events_scan_take(p->scans, wanted, &w->scan, e) : 0;
     if (rc) {
         free(w);
         return rc;
     }
     w->pager = p;
-    w->found = w->scan ? event_scan_wait(w->scan, UINT64_MAX, settle_ns)
+    w->found = w->scan ? events_scan_wait(w->scan, UINT64_MAX, settle_ns)
                        : (struct event_found){.matches = p->items, .done = true};
     items_of(w, near, &item, 1);
-    w->reader = event_reader_take(p->readers, item);
+    w->reader = events_reader_take(p->readers, item);
     *out = w;
     return 0;
 }
 
-void event_rows_close(struct event_rows *w)
+void events_rows_close(struct event_rows *w)
 {
-    event_reader_leave(w->pager->readers, w->reader);
+    events_reader_leave(w->pager->readers, w->reader);
     if (w->scan)
-        event_scan_leave(w->pager->scans, w->scan);
+        events_scan_leave(w->pager->scans, w->scan);
     free(w);
 }
 
 /* ---- access by number ---- */
 
-uint64_t event_rows_count(const struct event_rows *w, bool *done)
+uint64_t events_rows_count(const struct event_rows *w, bool *done)
 {
     *done = w->found.done;
     return w->found.matches;
 }
 
-const struct ctf_event *event_rows_get(struct event_rows *w, uint64_t row, uint64_t end)
+const struct ctf_event *events_rows_get(struct event_rows *w, uint64_t row, uint64_t end)
 {
     if (row - w->first >= w->n) {
         w->first = row;
         w->n = end > row ? items_of(w, row, w->items, end - row < ROWS_AT_ONCE ? (size_t)(end - row) : ROWS_AT_ONCE)
                          : 0;
     }
-    return w->n ? event_reader_at(w->reader, w->items[row - w->first], w->items[w->n - 1]) : NULL;
+    return w->n ? events_reader_at(w->reader, w->items[row - w->first], w->items[w->n - 1]) : NULL;
 }
 
-void event_rows_cell(struct event_rows *w, const struct ctf_event *ev, size_t column, struct text *out)
+void events_rows_cell(struct event_rows *w, const struct ctf_event *ev, size_t column, struct text *out)
 {
-    event_cell_write(w->pager->table, event_reader_threads(w->reader), column, ev,
-        ctf_merge_source(event_reader_merge(w->reader), ev->stream), out);
+    events_cell_write(w->pager->table, events_reader_threads(w->reader), column, ev,
+        ctf_merge_source(events_reader_merge(w->reader), ev->stream), out);
 }
 
 /* ---- access by time ---- */
 
 static bool time_at(struct event_reader *r, uint64_t index, int64_t *out)
 {
-    const struct ctf_event *ev = event_reader_at(r, index, index);
+    const struct ctf_event *ev = events_reader_at(r, index, index);
     if (ev)
         *out = ev->ts;
     return ev;
@@ -160,7 +160,7 @@ static uint64_t find_time(const struct event_pager *p, struct event_reader *r, i
             hi = mid;
     }
     for (; lo < hi; lo++) {
-        const struct ctf_event *ev = event_reader_at(r, lo, hi);
+        const struct ctf_event *ev = events_reader_at(r, lo, hi);
         if (!ev)
             return p->items;
         if (ev->ts >= time)
@@ -169,20 +169,20 @@ static uint64_t find_time(const struct event_pager *p, struct event_reader *r, i
     return lo;
 }
 
-uint64_t event_rows_at(struct event_rows *w, int64_t time)
+uint64_t events_rows_at(struct event_rows *w, int64_t time)
 {
     uint64_t item = find_time(w->pager, w->reader, time);
     if (!w->scan)
         return item;
-    uint64_t row = event_scan_rank(w->scan, item);
+    uint64_t row = events_scan_rank(w->scan, item);
     return row < w->found.matches ? row : w->found.matches;
 }
 
 /* ---- search ---- */
 
-bool event_rows_fit(const struct event_rows *w, struct event_match *m, const struct ctf_event *ev)
+bool events_rows_fit(const struct event_rows *w, struct event_match *m, const struct ctf_event *ev)
 {
-    return event_match_fits(m, event_reader_merge(w->reader), ev);
+    return events_match_fits(m, events_reader_merge(w->reader), ev);
 }
 
 struct row_search {
@@ -199,10 +199,10 @@ static uint64_t search_rows(const struct row_search *s, uint64_t from, uint64_t 
     for (uint64_t row = from; row < to; row++) {
         if ((row - from) % ROWS_AT_ONCE == 0 && s->gone(s->arg))
             break;
-        const struct ctf_event *ev = event_rows_get(s->rows, row, to);
+        const struct ctf_event *ev = events_rows_get(s->rows, row, to);
         if (!ev)
             break;
-        if (!event_rows_fit(s->rows, s->match, ev))
+        if (!events_rows_fit(s->rows, s->match, ev))
             continue;
         found = row;
         if (!last)
@@ -220,7 +220,7 @@ static uint64_t search_on(const struct row_search *s, uint64_t row)
         if (found != UINT64_MAX || known->done || s->gone(s->arg))
             return found;
         row = row > known->matches ? row : known->matches;
-        *known = event_scan_wait(s->rows->scan, known->matches, look_ns);
+        *known = events_scan_wait(s->rows->scan, known->matches, look_ns);
         if (!known->running && !known->done)
             return UINT64_MAX;
     }
@@ -239,11 +239,11 @@ static uint64_t search_back(const struct row_search *s, uint64_t row)
     return UINT64_MAX;
 }
 
-uint64_t event_rows_find(
+uint64_t events_rows_find(
     struct event_rows *w, struct event_match *m, uint64_t row, bool backward, bool (*gone)(void *arg), void *arg)
 {
     struct row_search s = {w, m, gone, arg};
-    if (event_match_impossible(m))
+    if (events_match_impossible(m))
         return UINT64_MAX;
     return backward ? search_back(&s, row) : search_on(&s, row);
 }

@@ -50,7 +50,7 @@ static bool publish(struct event_scan *s, const uint64_t *found, size_t n, size_
 {
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < n; i++)
-        event_set_add(&s->set, found[i]);
+        events_set_add(&s->set, found[i]);
     s->items += read;
     s->done = read == 0;
     bool goes_on = !s->done && !s->stop && !mem_short() && time_monotonic_ns() < s->asked_ns + unasked_ns;
@@ -64,11 +64,11 @@ static bool publish(struct event_scan *s, const uint64_t *found, size_t n, size_
 static void begin_anew(struct event_scan *s)
 {
     ctf_merge_free(s->merge);
-    event_match_free(s->match);
+    events_match_free(s->match);
     s->merge = NULL;
     s->match = NULL;
     pthread_mutex_lock(&s->lock);
-    event_set_fini(&s->set);
+    events_set_fini(&s->set);
     s->set = (struct event_set){0};
     s->items = 0;
     s->running = false;
@@ -79,8 +79,8 @@ static void begin_anew(struct event_scan *s)
 /* Prepares in the scan's thread, since searching the threads running at the begin may take long. */
 static bool prepare(struct event_scan *s, struct err *e)
 {
-    return (s->match || !event_match_new(s->table, &s->wanted, &s->match, e)) && !event_match_impossible(s->match) &&
-        (s->merge || (s->merge = event_merge_new(s->table, e)));
+    return (s->match || !events_match_new(s->table, &s->wanted, &s->match, e)) && !events_match_impossible(s->match) &&
+        (s->merge || (s->merge = events_merge_new(s->table, e)));
 }
 
 static void *run_scan(void *arg)
@@ -105,7 +105,7 @@ static void *run_scan(void *arg)
             return NULL;
         }
         for (size_t i = 0; i < n; i++)
-            if (event_match_fits(s->match, s->merge, &batch[i]))
+            if (events_match_fits(s->match, s->merge, &batch[i]))
                 found[n_found++] = at + i;
         at += n;
     } while (publish(s, found, n_found, n));
@@ -141,8 +141,8 @@ static void free_scan(struct event_scan *s)
     pthread_mutex_unlock(&s->lock);
     if (s->has_thread)
         pthread_join(s->thread, NULL);
-    event_set_fini(&s->set);
-    event_match_free(s->match);
+    events_set_fini(&s->set);
+    events_match_free(s->match);
     ctf_merge_free(s->merge);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->more);
@@ -177,7 +177,7 @@ static struct event_scan *new_scan(const struct event_table *table, const struct
     return s;
 }
 
-struct event_scans *event_scans_new(const struct event_table *table)
+struct event_scans *events_scans_new(const struct event_table *table)
 {
     struct event_scans *t = mem_zalloc(sizeof *t);
     t->table = table;
@@ -186,7 +186,7 @@ struct event_scans *event_scans_new(const struct event_table *table)
     return t;
 }
 
-void event_scans_free(struct event_scans *t)
+void events_scans_free(struct event_scans *t)
 {
     for (size_t i = 0; i < t->list.n; i++)
         free_scan(t->list.v[i]);
@@ -224,7 +224,7 @@ static struct event_scan *find_scan(struct event_scans *t, const char *key)
     return NULL;
 }
 
-int event_scan_take(struct event_scans *t, const struct event_wanted *wanted, struct event_scan **out, struct err *e)
+int events_scan_take(struct event_scans *t, const struct event_wanted *wanted, struct event_scan **out, struct err *e)
 {
     struct expr *checked = NULL;
     int rc = wanted->where ? expr_compile(wanted->where, &checked, e) : 0;
@@ -250,7 +250,7 @@ int event_scan_take(struct event_scans *t, const struct event_wanted *wanted, st
     return 0;
 }
 
-void event_scan_leave(struct event_scans *t, struct event_scan *s)
+void events_scan_leave(struct event_scans *t, struct event_scan *s)
 {
     pthread_mutex_lock(&t->lock);
     s->users--;
@@ -260,7 +260,7 @@ void event_scan_leave(struct event_scans *t, struct event_scan *s)
 
 /* ---- results ---- */
 
-struct event_found event_scan_wait(struct event_scan *s, uint64_t matches, int64_t wait_ns)
+struct event_found events_scan_wait(struct event_scan *s, uint64_t matches, int64_t wait_ns)
 {
     int64_t now = time_monotonic_ns(), end = now + wait_ns;
     pthread_mutex_lock(&s->lock);
@@ -272,18 +272,18 @@ struct event_found event_scan_wait(struct event_scan *s, uint64_t matches, int64
     return found;
 }
 
-size_t event_scan_items(struct event_scan *s, uint64_t first, uint64_t *out, size_t max)
+size_t events_scan_items(struct event_scan *s, uint64_t first, uint64_t *out, size_t max)
 {
     pthread_mutex_lock(&s->lock);
-    size_t n = event_set_get(&s->set, first, out, max);
+    size_t n = events_set_get(&s->set, first, out, max);
     pthread_mutex_unlock(&s->lock);
     return n;
 }
 
-uint64_t event_scan_rank(struct event_scan *s, uint64_t item)
+uint64_t events_scan_rank(struct event_scan *s, uint64_t item)
 {
     pthread_mutex_lock(&s->lock);
-    uint64_t rank = event_set_rank(&s->set, item);
+    uint64_t rank = events_set_rank(&s->set, item);
     pthread_mutex_unlock(&s->lock);
     return rank;
 }

@@ -10,20 +10,20 @@
 
 struct event_scans;          /* thread-safe */
 struct event_scan;
-struct event_scans *event_scans_new(const struct event_table *);
-void event_scans_free(struct event_scans *); /* stops running scans */
+struct event_scans *events_scans_new(const struct event_table *);
+void events_scans_free(struct event_scans *); /* stops running scans */
 
-/* Takes the scan for these conditions, running unless it is done. Ended by event_scan_leave. Errors: those of the
+/* Takes the scan for these conditions, running unless it is done. Ended by events_scan_leave. Errors: those of the
  * expression. */
-int event_scan_take(struct event_scans *, const struct event_wanted *, struct event_scan **out, struct err *e);
-void event_scan_leave(struct event_scans *, struct event_scan *);
+int events_scan_take(struct event_scans *, const struct event_wanted *, struct event_scan **out, struct err *e);
+void events_scan_leave(struct event_scans *, struct event_scan *);
 
 struct event_found { uint64_t items, matches; bool done, running; }; /* items read and matches, so far */
 /* Waits until there are more than `matches`, it is done, or the timeout. */
-struct event_found event_scan_wait(struct event_scan *, uint64_t matches, int64_t wait_ns);
+struct event_found events_scan_wait(struct event_scan *, uint64_t matches, int64_t wait_ns);
 /* Numbers of the matching items, from rank `first` on, as far as found: at most `max`. */
-size_t event_scan_items(struct event_scan *, uint64_t first, uint64_t *out, size_t max);
+size_t events_scan_items(struct event_scan *, uint64_t first, uint64_t *out, size_t max);
 /* Number of matches before item `item`. */
-uint64_t event_scan_rank(struct event_scan *, uint64_t item);
+uint64_t events_scan_rank(struct event_scan *, uint64_t item);
 
 #endif

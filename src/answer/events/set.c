@@ -32,7 +32,7 @@ static void grow(struct event_set *s, struct event_block *b)
     b->positions = mem_resize(b->positions, sizeof *b->positions * b->cap);
 }
 
-void event_set_add(struct event_set *s, uint64_t number)
+void events_set_add(struct event_set *s, uint64_t number)
 {
     struct event_block *b = s->blocks.n ? &s->blocks.v[s->blocks.n - 1] : NULL;
     uint16_t position = (uint16_t)(number % BLOCK);
@@ -63,7 +63,7 @@ static uint64_t rank_in(const struct event_block *b, uint32_t position)
     return n;
 }
 
-uint64_t event_set_rank(const struct event_set *s, uint64_t number)
+uint64_t events_set_rank(const struct event_set *s, uint64_t number)
 {
     size_t lo = search_first(i, 0, s->blocks.n, s->blocks.v[i].base >= number / BLOCK);
     if (lo == s->blocks.n)
@@ -96,7 +96,7 @@ static size_t get_from(const struct event_block *b, uint64_t first, uint64_t *ou
     return n;
 }
 
-size_t event_set_get(const struct event_set *s, uint64_t first, uint64_t *out, size_t max)
+size_t events_set_get(const struct event_set *s, uint64_t first, uint64_t *out, size_t max)
 {
     size_t n = 0;
     if (first >= s->n)
@@ -107,7 +107,7 @@ size_t event_set_get(const struct event_set *s, uint64_t first, uint64_t *out, s
     return n;
 }
 
-void event_set_fini(struct event_set *s)
+void events_set_fini(struct event_set *s)
 {
     for (size_t i = 0; i < s->blocks.n; i++)
         free(s->blocks.v[i].cap ? (void *)s->blocks.v[i].positions : (void *)s->blocks.v[i].bits);

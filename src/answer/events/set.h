@@ -22,11 +22,11 @@ struct event_block {
 struct event_set { VEC(struct event_block) blocks; uint64_t n; size_t bytes; };
 
 /* Adds a number greater than all before. */
-void event_set_add(struct event_set *, uint64_t number);
+void events_set_add(struct event_set *, uint64_t number);
 /* Count of lower numbers in the set. O(log blocks). */
-uint64_t event_set_rank(const struct event_set *, uint64_t number);
+uint64_t events_set_rank(const struct event_set *, uint64_t number);
 /* Numbers of ranks first, first + 1, …: at most `max`. Returns their count. */
-size_t event_set_get(const struct event_set *, uint64_t first, uint64_t *out, size_t max);
-void event_set_fini(struct event_set *);
+size_t events_set_get(const struct event_set *, uint64_t first, uint64_t *out, size_t max);
+void events_set_fini(struct event_set *);
 
 #endif

@@ -7,9 +7,9 @@
 
 static void bind_first(const struct ctf_event_class *cls, const char *a, const char *b, struct event_field *out)
 {
-    event_field_bind(cls, a, out);
+    events_field_bind(cls, a, out);
     if (out->how == EVENT_FIELD_ABSENT && b)
-        event_field_bind(cls, b, out);
+        events_field_bind(cls, b, out);
 }
 
 static struct event_subject_class *bind_class(const struct event_subject *s, const struct ctf_event_class *cls)
@@ -17,14 +17,14 @@ static struct event_subject_class *bind_class(const struct event_subject *s, con
     struct event_subject_class *c = mem_zalloc(sizeof *c);
     bind_first(cls, "ctx.tid", "ctx.vtid", &c->tid);
     if (c->tid.how == EVENT_FIELD_ABSENT)
-        event_field_bind(cls, "fields.perf_tid", &c->tid);
+        events_field_bind(cls, "fields.perf_tid", &c->tid);
     bind_first(cls, "ctx.procname", "ctx.comm", &c->comm);
     kernel_switch_is(&c->as_switch, cls);
     kernel_exec_is(&c->as_exec, cls);
     c->slots = mem_zalloc(sizeof *c->slots * (s->n_names + 1));
     for (size_t i = 0; i < s->n_names; i++)
         if (s->builtins[i] == EVENT_IS_NONE)
-            event_field_bind(cls, s->names[i], &c->slots[i]);
+            events_field_bind(cls, s->names[i], &c->slots[i]);
     return c;
 }
 
@@ -53,7 +53,7 @@ static bool has_bare_switch(struct event_subject *s, size_t schema)
 
 /* ---- events ---- */
 
-void event_subject_enter(struct event_subject *s, const struct ctf_merge *m, const struct ctf_event *ev)
+void events_subject_enter(struct event_subject *s, const struct ctf_merge *m, const struct ctf_event *ev)
 {
     s->ev = ev;
     s->source = ctf_merge_source(m, ev->stream);
@@ -78,9 +78,9 @@ static void put_text(struct expr_value *out, const char *s)
         *out = (struct expr_value){.type = EXPR_STRING, .s = s, .n = strlen(s)};
 }
 
-void event_subject_thread(struct event_subject *s, bool comm, struct expr_value *out)
+void events_subject_thread(struct event_subject *s, bool comm, struct expr_value *out)
 {
-    event_field_get(comm ? &s->info->comm : &s->info->tid, s->ev, out);
+    events_field_get(comm ? &s->info->comm : &s->info->tid, s->ev, out);
     if (out->type != EXPR_ABSENT)
         return;
     const struct kernel_running *r = kernel_running_on(&s->cpus[s->source], s->ev->cpu);
@@ -92,7 +92,7 @@ void event_subject_thread(struct event_subject *s, bool comm, struct expr_value 
         *out = (struct expr_value){.type = EXPR_INT, .i = r->tid};
 }
 
-void event_subject_get(struct event_subject *s, size_t name, struct expr_value *out)
+void events_subject_get(struct event_subject *s, size_t name, struct expr_value *out)
 {
     *out = (struct expr_value){.type = EXPR_ABSENT};
     switch (s->builtins[name]) {
@@ -102,23 +102,23 @@ void event_subject_get(struct event_subject *s, size_t name, struct expr_value *
             *out = (struct expr_value){.type = EXPR_INT, .i = s->ev->cpu};
         break;
     case EVENT_IS_TS: *out = (struct expr_value){.type = EXPR_INT, .i = s->ev->ts}; break;
-    case EVENT_IS_TID: event_subject_thread(s, false, out); break;
-    case EVENT_IS_COMM: event_subject_thread(s, true, out); break;
+    case EVENT_IS_TID: events_subject_thread(s, false, out); break;
+    case EVENT_IS_COMM: events_subject_thread(s, true, out); break;
     case EVENT_IS_HOST: put_text(out, s->table->origins[s->source].host); break;
-    case EVENT_IS_NONE: event_field_get(&s->info->slots[name], s->ev, out); break;
+    case EVENT_IS_NONE: events_field_get(&s->info->slots[name], s->ev, out); break;
     }
 }
 
 /* ---- life ---- */
 
-int event_subject_init(struct event_subject *s, const struct event_table *table, const char *const *names, size_t n,
+int events_subject_init(struct event_subject *s, const struct event_table *table, const char *const *names, size_t n,
     bool threads, struct ctf_window window, struct err *e)
 {
     int r = ERR_OK;
     *s = (struct event_subject){.table = table, .names = names, .n_names = n, .follows_threads = threads};
     s->builtins = mem_zalloc(sizeof *s->builtins * (n + 1));
     for (size_t i = 0; i < n; i++) {
-        s->builtins[i] = event_builtin(names[i]);
+        s->builtins[i] = events_builtin(names[i]);
         s->follows_threads |= s->builtins[i] == EVENT_IS_TID || s->builtins[i] == EVENT_IS_COMM;
     }
     s->classes = mem_zalloc(sizeof *s->classes * (table->schemas.n + 1));
@@ -131,7 +131,7 @@ int event_subject_init(struct event_subject *s, const struct event_table *table,
     return r;
 }
 
-void event_subject_fini(struct event_subject *s)
+void events_subject_fini(struct event_subject *s)
 {
     if (!s->table)
         return;

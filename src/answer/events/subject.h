@@ -18,7 +18,7 @@ struct event_subject_class {
 struct event_subject {                /* zero-initialise; one owner */
     const struct event_table *table;
     size_t n_names;
-    enum event_builtin *builtins;     /* properties by name */
+    enum events_builtin *builtins;     /* properties by name */
     const char *const *names;
     struct event_subject_class ***classes; /* by schema of the table and number of the class; NULL until requested */
     struct kernel_running_cpus *cpus; /* current threads by source */
@@ -29,14 +29,14 @@ struct event_subject {                /* zero-initialise; one owner */
     uint32_t source;
 };
 
-/* names: borrowed; threads: event_subject_thread will be called, too. `window` must be the merge's: if needed, the
- * threads running at its begin are searched. Call event_subject_fini even if it fails. */
-int event_subject_init(struct event_subject *, const struct event_table *, const char *const *names, size_t n,
+/* names: borrowed; threads: events_subject_thread will be called, too. `window` must be the merge's: if needed, the
+ * threads running at its begin are searched. Call events_subject_fini even if it fails. */
+int events_subject_init(struct event_subject *, const struct event_table *, const char *const *names, size_t n,
     bool threads, struct ctf_window window, struct err *e);
-void event_subject_fini(struct event_subject *);
+void events_subject_fini(struct event_subject *);
 /* Enters the next item. Call it for every one in order, followed by event_subject_leave unless it is a loss; in
  * between, values are available. */
-void event_subject_enter(struct event_subject *, const struct ctf_merge *, const struct ctf_event *);
+void events_subject_enter(struct event_subject *, const struct ctf_merge *, const struct ctf_event *);
 static inline void event_subject_leave(struct event_subject *s)
 {
     if (s->follows_threads && s->info->as_switch.cls) {
@@ -46,8 +46,8 @@ static inline void event_subject_leave(struct event_subject *s)
     }
 }
 /* Id (or name) of the thread of the event; absent if unknown. */
-void event_subject_thread(struct event_subject *, bool comm, struct expr_value *out);
+void events_subject_thread(struct event_subject *, bool comm, struct expr_value *out);
 /* Value of a name by its number; strings are borrowed until the next event. */
-void event_subject_get(struct event_subject *, size_t name, struct expr_value *out);
+void events_subject_get(struct event_subject *, size_t name, struct expr_value *out);
 
 #endif

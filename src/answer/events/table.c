@@ -94,7 +94,7 @@ static void name_channels(struct event_table *t)
         }
 }
 
-struct event_table *event_table_new(const struct ctf_source *sources, const struct event_origin *origins, size_t n)
+struct event_table *events_table_new(const struct ctf_source *sources, const struct event_origin *origins, size_t n)
 {
     struct event_table *t = mem_zalloc(sizeof *t);
     t->sources = sources;
@@ -112,7 +112,7 @@ struct event_table *event_table_new(const struct ctf_source *sources, const stru
     return t;
 }
 
-void event_table_free(struct event_table *t)
+void events_table_free(struct event_table *t)
 {
     if (!t)
         return;
@@ -126,7 +126,7 @@ void event_table_free(struct event_table *t)
     free(t);
 }
 
-size_t event_table_columns(const struct event_table *t, const struct event_column **out)
+size_t events_table_columns(const struct event_table *t, const struct event_column **out)
 {
     *out = t->columns;
     return t->n_columns;

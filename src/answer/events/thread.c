@@ -17,14 +17,14 @@ struct event_threads {
     struct turn turns[];
 };
 
-struct event_threads *event_threads_new(const struct event_table *t)
+struct event_threads *events_threads_new(const struct event_table *t)
 {
     struct event_threads *p = mem_zalloc(sizeof *p + sizeof *p->turns * t->n_streams);
     p->table = t;
     return p;
 }
 
-void event_threads_free(struct event_threads *p)
+void events_threads_free(struct event_threads *p)
 {
     free(p);
 }
@@ -79,7 +79,7 @@ static bool stored_ids(
 }
 
 /* The clock's inverse is exact to 1 ns only, so at a switch its own field is preferred. */
-bool event_thread_id(struct event_threads *p, const struct ctf_event *ev, uint32_t source, bool process, int64_t *out)
+bool events_thread_id(struct event_threads *p, const struct ctf_event *ev, uint32_t source, bool process, int64_t *out)
 {
     int32_t tid, tgid;
     int64_t leaves;
@@ -115,7 +115,7 @@ static bool read_priority(struct event_threads *p, uint32_t source, uint32_t str
     return found;
 }
 
-bool event_thread_priority(struct event_threads *p, const struct ctf_event *ev, uint32_t source, int64_t *out)
+bool events_thread_priority(struct event_threads *p, const struct ctf_event *ev, uint32_t source, int64_t *out)
 {
     struct turn *s = &p->turns[ev->stream];
     const struct kernel_switch *as = &p->as_switch;

@@ -136,27 +136,27 @@ static void open_table(struct session *s)
     struct event_origin *origins = mem_zalloc(sizeof *origins * (s->n + 1));
     for (size_t i = 0; i < s->n; i++)
         origins[i].host = s->hosts[i];
-    s->table = event_table_new(s->sources, origins, s->n);
+    s->table = events_table_new(s->sources, origins, s->n);
     free(origins);
 }
 
 static int open_lines(const struct request *q, struct session *s, struct err *e)
 {
     const char *const *columns = q->columns.v;
-    int r = event_lines_new(s->table, columns, q->columns.n, s->format == CTF_PRINT_JSON, s->window, &s->lines, e);
+    int r = events_lines_new(s->table, columns, q->columns.n, s->format == CTF_PRINT_JSON, s->window, &s->lines, e);
     if (r != ERR_OK)
         return err_wrap(e, "--columns");
-    event_column_doubts(s->table, columns, q->columns.n, note_doubt, NULL);
+    events_column_doubts(s->table, columns, q->columns.n, note_doubt, NULL);
     return ERR_OK;
 }
 
 static int open_filter(const struct request *q, struct session *s, struct err *e)
 {
     struct event_filter_options o = {q->names.v, q->names.n, q->cpu, q->tid, q->where};
-    int r = event_filter_new(s->table, &o, s->window, &s->filter, e);
+    int r = events_filter_new(s->table, &o, s->window, &s->filter, e);
     if (r != ERR_OK)
         return q->where ? err_wrap(e, "--where") : r;
-    event_doubts(s->table, &o, note_doubt, NULL);
+    events_doubts(s->table, &o, note_doubt, NULL);
     return ERR_OK;
 }
 
@@ -198,9 +198,9 @@ static void close_session(struct session *s)
     ctf_print_free(s->print);
     if (s->merge)
         ctf_merge_free(s->merge);
-    event_lines_free(s->lines);
-    event_filter_free(s->filter);
-    event_table_free(s->table);
+    events_lines_free(s->lines);
+    events_filter_free(s->filter);
+    events_table_free(s->table);
     free(s->sources);
     free(s->hosts);
     if (s->x)
@@ -257,12 +257,12 @@ static int show_all(struct session *s, uint64_t limit, struct text *out, struct 
     struct ctf_event batch[BATCH];
     struct progress *progress = isatty(STDOUT_FILENO) ? NULL : progress_new("events");
     int r = ERR_OK;
-    s->lines ? event_lines_header(s->lines, out) : ctf_print_header(s->print, out);
+    s->lines ? events_lines_header(s->lines, out) : ctf_print_header(s->print, out);
     for (size_t n; r == ERR_OK && s->shown < limit && (n = ctf_merge_next(s->merge, batch, BATCH)) > 0;) {
         for (size_t i = 0; i < n && s->shown < limit; i++) {
-            bool wanted = !s->filter || event_filter_matches(s->filter, s->merge, &batch[i]);
+            bool wanted = !s->filter || events_filter_matches(s->filter, s->merge, &batch[i]);
             if (s->lines)
-                event_lines_put(s->lines, s->merge, &batch[i], wanted, out);
+                events_lines_put(s->lines, s->merge, &batch[i], wanted, out);
             if (!wanted)
                 continue;
             if (!s->lines)

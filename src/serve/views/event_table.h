@@ -6,7 +6,7 @@
 #include "events/events.h"
 #include "views/view.h"
 
-/* event_table_free() it before the experiment is closed. */
+/* events_table_free() it before the experiment is closed. */
 struct event_table *experiment_event_table(const struct views *);
 
 #endif

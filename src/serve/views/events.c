@@ -24,7 +24,7 @@ struct event_table *experiment_event_table(const struct views *x)
             origins[i] = (struct event_origin){
                 x->hosts[host].id, (uint32_t)host, x->hosts[host].index, x->hosts[host].map};
     }
-    struct event_table *t = event_table_new(x->sources, origins, x->n_sources);
+    struct event_table *t = events_table_new(x->sources, origins, x->n_sources);
     free(origins);
     return t;
 }
@@ -49,8 +49,8 @@ static void *make_events(struct views *x)
     struct events *t = mem_zalloc(sizeof *t);
     const struct event_column *columns;
     t->table = experiment_event_table(x);
-    t->pager = event_pager_new(t->table);
-    t->n_columns = event_table_columns(t->table, &columns);
+    t->pager = events_pager_new(t->table);
+    t->n_columns = events_table_columns(t->table, &columns);
     for (size_t i = 0; i < t->n_columns; i++)
         t->columns[i] = (struct tsp_column){columns[i].id, columns[i].name, columns[i].description, columns[i].type,
             .ascending = columns[i].id == EVENT_TIMESTAMP_NS, .display = display_of(columns[i].id),
@@ -63,8 +63,8 @@ static void *make_events(struct views *x)
 static void close_events(struct views *x, void *cache)
 {
     struct events *t = cache;
-    event_pager_free(t->pager);
-    event_table_free(t->table);
+    events_pager_free(t->pager);
+    events_table_free(t->table);
     free(t);
 }
 
@@ -76,7 +76,7 @@ static struct events *events_of(struct views *x)
 /* Counts the events; called while the experiment is opened, so the counting happens then. */
 static bool has_data(const struct view *self, struct views *x)
 {
-    return event_pager_items(events_of(x)->pager) > 0;
+    return events_pager_items(events_of(x)->pager) > 0;
 }
 
 static void columns(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
@@ -154,7 +154,7 @@ static const char *why_nothing(const struct events *t, const struct event_wanted
             add_reason(&r, "columns", "table_filter_expressions names a column that this table does not have");
     }
     struct event_filter_options o = {.cpu = -1, .tid = -1, .where = w->where};
-    event_doubts(t->table, &o, add_reason, &r);
+    events_doubts(t->table, &o, add_reason, &r);
     return r.text;
 }
 
@@ -168,7 +168,7 @@ struct line {
 static void write_cell(void *arg, size_t row, size_t column, struct text *out)
 {
     const struct line *l = arg;
-    event_rows_cell(l->rows, l->ev, column, out);
+    events_rows_cell(l->rows, l->ev, column, out);
 }
 
 static bool has_gone(void *http)
@@ -180,12 +180,12 @@ static void write_lines(const struct tsp_query *q, const struct events *t, struc
     struct event_match *search, struct tsp_answer *answer)
 {
     bool done;
-    uint64_t row = q->by_time ? event_rows_at(rows, q->table_time) : (uint64_t)q->index,
-             n = event_rows_count(rows, &done);
+    uint64_t row = q->by_time ? events_rows_at(rows, q->table_time) : (uint64_t)q->index,
+             n = events_rows_count(rows, &done);
     bool any = row < n;
     if (q->search && q->search_find) {
-        row = event_rows_find(rows, search, row, q->search_backward, has_gone, q->http);
-        n = event_rows_count(rows, &done);
+        row = events_rows_find(rows, search, row, q->search_backward, has_gone, q->http);
+        n = events_rows_count(rows, &done);
         any = row != UINT64_MAX;
         row = any ? row : 0;
     }
@@ -194,9 +194,9 @@ static void write_lines(const struct tsp_query *q, const struct events *t, struc
     struct line l = {.rows = rows};
     struct tsp_lines out = tsp_begin_lines(answer, q, t->columns, t->n_columns, row, n);
     for (; row < end && (row % LOOK_AFTER || !http_gone(q->http)); row++) {
-        if (!(l.ev = event_rows_get(rows, row, end)))
+        if (!(l.ev = events_rows_get(rows, row, end)))
             break;
-        tsp_write_line(&out, row, event_rows_fit(rows, search, l.ev), write_cell, &l, 0);
+        tsp_write_line(&out, row, events_rows_fit(rows, search, l.ev), write_cell, &l, 0);
     }
     tsp_end_lines(&out);
 }
@@ -214,18 +214,18 @@ static void lines(const struct view *self, struct views *x, const struct tsp_que
     }
     struct event_wanted only = wanted(q->row_filter, where, q->http->arena),
                         found = wanted(q->search, NULL, q->http->arena);
-    if (event_rows_open(
+    if (events_rows_open(
             t->pager, where || only.n_terms ? &only : NULL, q->by_time ? UINT64_MAX : (uint64_t)q->index, &rows, &e)) {
         refuse(q, &e, answer);
         return;
     }
-    if (event_match_new(t->table, &found, &search, &e) == 0)
+    if (events_match_new(t->table, &found, &search, &e) == 0)
         write_lines(q, t, rows, search, answer);
     bool done;
-    if (event_rows_count(rows, &done) == 0 && done)
+    if (events_rows_count(rows, &done) == 0 && done)
         answer->message = why_nothing(t, &only, q->http->arena);
-    event_match_free(search);
-    event_rows_close(rows);
+    events_match_free(search);
+    events_rows_close(rows);
     answer->status = done ? TSP_COMPLETED : TSP_RUNNING;
 }
 

@@ -32,7 +32,7 @@ static const char *config_check(struct views *x, json_t *parameters, struct aren
     struct event_pair_config c;
     const char *wrong = inout_config_parse(inout_table(cache_of(x)), parameters, a, &c);
     if (!wrong)
-        event_pair_config_free(&c);
+        events_pair_config_free(&c);
     return wrong;
 }
 

@@ -56,8 +56,8 @@ static int note_read(void *entry, size_t events, struct err *error)
 
 static void free_entry(struct inout_entry *e)
 {
-    event_pairs_free(e->pairs);
-    event_pair_config_free(&e->config);
+    events_pairs_free(e->pairs);
+    events_pair_config_free(&e->config);
     free(e->key);
     free(e);
 }
@@ -91,7 +91,7 @@ static void *run(void *arg)
     struct inout_entry *e = job.e;
     free(arg);
     struct event_pairs *pairs = NULL;
-    event_pairs_read(job.k->table, &e->config, job.k->x->data.end, note_read, e, &pairs, &e->error);
+    events_pairs_read(job.k->table, &e->config, job.k->x->data.end, note_read, e, &pairs, &e->error);
     pthread_mutex_lock(&job.k->lock);
     e->pairs = pairs;
     e->done = true;
@@ -156,7 +156,7 @@ static struct inout_entry *add(struct inout_cache *k, const char *key, struct ev
 {
     struct inout_entry *e = find(k, key);
     if (e || !make_room(k)) {
-        event_pair_config_free(config);
+        events_pair_config_free(config);
         return e;
     }
     e = mem_zalloc(sizeof *e);
@@ -299,6 +299,6 @@ void inout_cache_free(struct inout_cache *k)
     vec_free(&k->list);
     pthread_cond_destroy(&k->changed);
     pthread_mutex_destroy(&k->lock);
-    event_table_free(k->table);
+    events_table_free(k->table);
     free(k);
 }

@@ -78,7 +78,7 @@ static size_t classifier_of(struct parser *p)
     if (!name || !name[strspn(name, " \t")])
         return SIZE_MAX;
     const struct event_column *columns;
-    size_t n = event_table_columns(p->table, &columns);
+    size_t n = events_table_columns(p->table, &columns);
     for (size_t i = 0; i < n; i++)
         if (!strcasecmp(columns[i].name, name))
             return i;
@@ -123,6 +123,6 @@ const char *inout_config_parse(
         s->classifier = classifier_of(&p);
     }
     if (p.wrong)
-        event_pair_config_free(out);
+        events_pair_config_free(out);
     return p.wrong;
 }

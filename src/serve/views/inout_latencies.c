@@ -27,11 +27,11 @@ static void write_scatter_tree(
 /* Adds the shortest and the longest pair of each name that begin between two samples. */
 static void add_points(const struct tsp_query *q, const struct event_pairs *p, struct durations_points *of)
 {
-    size_t at = event_pairs_find(p, q->begin);
+    size_t at = events_pairs_find(p, q->begin);
     struct figures *figures = arena_new(q->http->arena, struct figures, p->n_names + 1);
     VEC(uint32_t) seen = {0};
     for (size_t i = 0; i < durations_gaps(q) && !http_gone(q->http); i++) {
-        size_t to = event_pairs_find(p, durations_gap_end(q, i));
+        size_t to = events_pairs_find(p, durations_gap_end(q, i));
         seen.n = 0;
         for (; at < to; at++) {
             const struct event_pair *v = &p->v[at];
@@ -80,8 +80,8 @@ static void find(void *arg, bool selection, struct figures *of)
 {
     const struct statistics *s = arg;
     const struct event_pairs *p = s->pairs;
-    size_t first = selection ? event_pairs_find(p, s->q->begin) : 0;
-    size_t end = event_pairs_find(p, selection ? time_after(s->q->end) : INT64_MAX);
+    size_t first = selection ? events_pairs_find(p, s->q->begin) : 0;
+    size_t end = events_pairs_find(p, selection ? time_after(s->q->end) : INT64_MAX);
     for (size_t i = first; i < end; i++) {
         const struct event_pair *v = &p->v[i];
         struct figures *f = &of[v->name];
@@ -121,7 +121,7 @@ static void write_figures(
 static void write_density(
     struct views *x, const struct tsp_query *q, const struct event_pairs *p, struct tsp_answer *answer)
 {
-    size_t first = event_pairs_find(p, q->begin), last = event_pairs_find(p, time_after(q->end));
+    size_t first = events_pairs_find(p, q->begin), last = events_pairs_find(p, time_after(q->end));
     int64_t longest = 0;
     for (size_t i = first; i < last; i++)
         longest = event_pair_duration(&p->v[i]) > longest ? event_pair_duration(&p->v[i]) : longest;
