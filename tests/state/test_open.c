@@ -215,7 +215,7 @@ static void pairs_are_checked(void **state)
     c = *paired;
     c.number_width |= 192;
     check_cell(&w, paired, &c, ERR_FORMAT);
-    /* Paired cells are refused in rows of threads, even with the true contents: it waited for a CPU, and then had it. */
+    /* Paired cells are refused in rows of threads, even with the true contents: a wait for a CPU, then running. */
     r = &s->rows[LATECOMER];
     const struct state_disk_cell *plain = cell_of(s, r);
     struct cell_entry waits = cell_entry(plain, 0), runs = cell_entry(plain, 1);

@@ -183,7 +183,7 @@ void show_terminal(
         show_terminal_summary(p, source, &style, t);
         text_putc(t, '\n');
         show_terminal_picture(&s, &style, t);
-        terminal_stacks(p, source, &style, t);
+        show_terminal_stacks(p, source, &style, t);
     }
     if (p->n_gaps || p->clamped || show_assumed(p)) {
         text_putc(t, '\n');

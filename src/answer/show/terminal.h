@@ -29,7 +29,7 @@ void show_terminal_sentence(const struct path *, const struct path_source *, con
 
 void show_terminal_summary(const struct path *, const struct path_source *, const struct show_style *, struct text *);
 /* Writes the call stacks of the longest waits on the path, and an empty line before; nothing if there are none. */
-void terminal_stacks(const struct path *, const struct path_source *, const struct show_style *, struct text *);
+void show_terminal_stacks(const struct path *, const struct path_source *, const struct show_style *, struct text *);
 void show_terminal_picture(const struct show_rows *, const struct show_style *, struct text *);
 
 #endif

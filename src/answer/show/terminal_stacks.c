@@ -96,7 +96,7 @@ static void write_place(const struct places *all, const struct place *k, const s
     text_fini(&scratch);
 }
 
-void terminal_stacks(
+void show_terminal_stacks(
     const struct path *p, const struct path_source *source, const struct show_style *style, struct text *t)
 {
     struct places all = {.path = p, .source = source};
