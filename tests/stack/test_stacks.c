@@ -177,6 +177,40 @@ static void test_exec(void **state)
     remove_place(&p);
 }
 
+/* The same program, thread numbers included, at another address: another process that got the numbers of an earlier
+ * one, as in containers. It began with none of the earlier one's calls and memory. */
+static void test_numbers_reused(void **state)
+{
+    struct place p;
+    struct ust u;
+    make_place(&p);
+    ust_create(&u, p.dir, "made", false);
+    static const struct {
+        int64_t t;
+        uint64_t base;
+    } dumps[] = {{100, 0x10000}, {400, 0x10000}, {500, 0x30000}}; /* the second one is on demand */
+    for (size_t i = 0; i < 3; i++) {
+        u.tid = 102;
+        ust_dump(&u, dumps[i].t);
+        ust_bin_info(&u, dumps[i].t + 10, dumps[i].base, 0x1000, "/bin/app", true);
+        u.tid = 100;
+        ust_enter(&u, dumps[i].t + 50, dumps[i].base + 0x10);
+        ust_malloc(&u, dumps[i].t + 60, 4096, 0x9000 + 0x1000 * i);
+    }
+    ust_exit(&u, 600, 0x30010);
+    ust_close(&u);
+    struct stack_store *s = open_store(&p);
+    LEVEL(100, 100, 0, {150, 510, STACK_CUT, "app+0x10"}, {550, 600, STACK_WHOLE, "app+0x10"});
+    LEVEL(100, 100, 1, {450, 510, STACK_CUT, "app+0x10"});
+    struct stack_thread thread;
+    const int64_t times[] = {UST_START + 509, UST_START + 510, UST_START + 560};
+    int64_t bytes[3];
+    stack_memory(s, find_thread(s, 100, 100, &thread), times, 3, bytes);
+    assert_memory_equal(bytes, ((int64_t[]){8192, 0, 4096}), sizeof bytes);
+    stack_close(s);
+    remove_place(&p);
+}
+
 /* Exits without an address end the innermost call; addresses may come to mean something else. */
 static void test_fast_and_reloaded(void **state)
 {
@@ -539,6 +573,7 @@ int main(void)
         cmocka_unit_test(test_cut_off), /* first: see there */
         cmocka_unit_test(test_sample_trace),
         cmocka_unit_test(test_exec),
+        cmocka_unit_test(test_numbers_reused),
         cmocka_unit_test(test_fast_and_reloaded),
         cmocka_unit_test(test_without_contexts),
         cmocka_unit_test(test_left_by_longjmp),

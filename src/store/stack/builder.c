@@ -267,17 +267,32 @@ static void begin_dump(struct stack_builder *b, uint32_t thread, int64_t ts)
     b->owners.v[owner].awaits_program = true;
 }
 
+/* Returns whether the process has that file, but only at other addresses. Without a number it may be several. */
+static bool is_elsewhere(const struct stack_owner *o, uint32_t path, uint64_t address)
+{
+    bool elsewhere = false;
+    for (size_t i = 0; i < o->libraries.n && o->pid >= 0; i++) {
+        const struct stack_library *l = &o->libraries.v[i];
+        if (l->unloaded != UINT64_MAX || l->path != path)
+            continue;
+        if (l->begin == address)
+            return false;
+        elsewhere = true;
+    }
+    return elsewhere;
+}
+
 /* Notes the program of a state dump. A different program reveals an exec where threads are not distinguished, or have
- * the same number by chance. */
-static void note_program(struct stack_builder *b, uint32_t owner, int64_t ts, uint32_t path)
+ * the same number by chance; and so does another address, since a program stays where it was loaded. */
+static void note_program(struct stack_builder *b, uint32_t owner, int64_t ts, const struct stack_library *l)
 {
     struct stack_owner *o = &b->owners.v[owner];
-    if (!o->awaits_program || !path)
+    if (!o->awaits_program || !l->path)
         return;
-    if (o->program && o->program != path)
+    if (o->program && (o->program != l->path || is_elsewhere(o, l->path, l->begin)))
         replace_image(b, owner, ts);
     o->awaits_program = false;
-    o->program = path;
+    o->program = l->path;
 }
 
 static void load(
@@ -289,7 +304,7 @@ static void load(
     bool absolute = c->has_pic && !number(ev, &c->pic);
     struct stack_library l = {.begin = begin, .end = end, .path = read_text(b, ev, &c->name), .absolute = absolute};
     if (c->kind == STACK_DUMPED)
-        note_program(b, b->runners.v[thread].owner, ts, l.path);
+        note_program(b, b->runners.v[thread].owner, ts, &l);
     if (l.path)
         stack_load(b, b->runners.v[thread].owner, &l);
 }

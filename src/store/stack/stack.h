@@ -12,7 +12,7 @@
 #include "base/store.h"
 
 /* Version of the rules. Grows whenever the same events give other stacks: stores are then rebuilt. */
-enum { STACK_RULES_VERSION = 19 };
+enum { STACK_RULES_VERSION = 20 };
 
 /* Store of one trace: calls of instrumented functions by thread and depth, and memory that threads hold. Columnar,
  * mapped, immutable, safe to read by many threads. docs/formats/stacks.md */
