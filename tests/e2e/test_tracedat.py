@@ -3,6 +3,7 @@
 """Recordings of trace-cmd: what weft reads of them, compared with the text of `trace-cmd report`, and with what was
 written by the format's man pages."""
 import json
+import lzma
 import os
 import re
 import subprocess
@@ -75,9 +76,12 @@ class Recorded(Case):
 class Report(Recorded):
     """Event by event."""
 
-    def report(self):
-        with open(self.recording("tracedat", "report.txt"), encoding="utf-8") as f:
-            return [LINE.fullmatch(line.rstrip("\n")).groups() for line in f if not line.startswith("cpus=")]
+    def bundled(self, name):
+        """The path of a file beside the tests: 11 pages of scenario tracedat, without names of functions."""
+        path = os.path.join(self.place, name)
+        with lzma.open(os.path.join(os.path.dirname(__file__), "recorded", name + ".xz")) as f, open(path, "wb") as out:
+            out.write(f.read())
+        return path
 
     def compare(self, line, event):
         _, pid, cpu, flags, seconds, ns, name, text = line
@@ -97,10 +101,16 @@ class Report(Recorded):
                 self.assertEqual(shown(field, event["fields"][field]), value, line)
 
     def test_events(self):
+        self.compare_all(self.recording("tracedat", "v7.dat"), self.recording("tracedat", "report.txt"))
+
+    def test_events_bundled(self):
+        self.compare_all(self.bundled("tracedat.dat"), self.bundled("tracedat.txt"))
+
+    def compare_all(self, path, report):
         """Equal times lie in any order."""
-        path = self.recording("tracedat", "v7.dat")
+        with open(report, encoding="utf-8") as f:
+            lines = [LINE.fullmatch(line.rstrip("\n")).groups() for line in f if not line.startswith("cpus=")]
         events = [json.loads(line) for line in self.ok("events", "--format", "json", path).text.splitlines()]
-        lines = self.report()
         self.assertEqual(len(events), len(lines))
         events.sort(key=lambda event: (event["ts"], event["cpu"]))
         lines.sort(key=lambda line: (int(line[4]), int(line[5]), int(line[2])))
