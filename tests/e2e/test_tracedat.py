@@ -294,6 +294,9 @@ class Written(Case):
         at = packed.index(made.pack("I", 3), made.page)  # three blocks
         packed[at + 40] ^= 0x55
         self.assertEqual(len(self.events(bytes(packed), code=3)), 2 * 29 - 10)
+        at = whole.index(b"flyrecord\0") + 10  # both CPUs get the data of both
+        twice = whole[:at] + made.pack("QQ", len(whole) - 58 * made.page, 58 * made.page) * 2 + whole[at + 32:]
+        self.assertEqual(len(self.events(twice, code=3)), 58)
         run = weft("events", self.file(packed[:made.page * 2]))
         self.assertEqual(run.code, 1)
         self.assertIn("cut off", run.message)

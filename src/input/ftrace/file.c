@@ -84,7 +84,7 @@ static int read_buffers_6(struct ftrace_file *f, struct ftrace_bytes *b, struct 
         ftrace_take(b, 10);
         read_options_6(f, b, others, &n);
     }
-    f->cpus = cpus; /* how many places there are, whatever the option of that name says */
+    f->cpus = cpus; /* number of places, whatever the option of that name says */
     if (b->bad)
         rc = cut_off(f, "the places of the events", e);
     else if (!is_flyrecord(b))
@@ -195,7 +195,7 @@ static void read_buffer_7(struct ftrace_file *f, struct ftrace_bytes *b)
 
 enum { HEADER_INFO = 16, FTRACE_EVENTS = 17, EVENT_FORMATS = 18, LATENCY = 22 };
 
-/* What formats depend on comes first: the page header tells the kernel's long. */
+/* Reads the options of a section. Pass 0 reads only the page header, which tells the kernel's long for formats. */
 static void read_options_7(struct ftrace_file *f, const struct ftrace_bytes *all, unsigned pass, uint64_t *next)
 {
     struct ftrace_bytes b = *all;
@@ -267,7 +267,7 @@ static int read_7(struct ftrace_file *f, struct ftrace_bytes *b, struct err *e)
     return 0;
 }
 
-/* ---- both ---- */
+/* ---- versions 6 and 7 ---- */
 
 static int by_id(const void *a, const void *b)
 {

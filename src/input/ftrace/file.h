@@ -47,7 +47,7 @@ struct ftrace_event {
 };
 
 struct ftrace_cpu { int32_t cpu; uint64_t offset, size; };
-/* One ring buffer; name: "" of the top one. */
+/* Ring buffer; name: "" of the top one. */
 struct ftrace_buffer {
     const char *name, *clock;
     uint32_t page_bytes;
@@ -68,26 +68,26 @@ struct ftrace_shift {
 struct ftrace_file {
     const char *path;
     struct file_map map;
-    struct arena arena;      /* of all below */
+    struct arena arena;      /* memory of the fields below */
     bool big;
     unsigned version, long_bytes; /* long_bytes: the kernel's, once the page header is known */
     uint32_t page_bytes;
     enum ftrace_compression compression;
     const char *compression_name;
-    /* Of a page: where its time, its commit word and its data lie. */
+    /* Offsets in a page of its time, its commit word and its data. */
     uint32_t time_at, commit_at, commit_bytes, data_at;
     VEC(struct ftrace_event) events;
     struct ftrace_event **by_id; uint32_t n_ids;
     ftrace_fields common;    /* fields that all events have, but for the event's id */
     VEC(struct ftrace_buffer) buffers;
     uint32_t cpus;
-    const char *uname, *tool, *clock; /* or NULL; clock: the chosen one of the list */
+    const char *uname, *tool, *clock; /* texts of options, or NULL; clock: the chosen one of the list */
     uint64_t trace_id;
     bool has_trace_id;
-    int64_t offset_ns;       /* of all times */
+    int64_t offset_ns;       /* added to all times */
     uint32_t tsc_mult, tsc_shift;
-    struct ftrace_shift *shifts; size_t n_shifts; /* by CPU */
-    uint64_t host_id;        /* with shifts: trace id of the host's recording */
+    struct ftrace_shift *shifts; size_t n_shifts; /* indexed by CPU */
+    uint64_t host_id;        /* trace id of the host's recording, with shifts */
     bool has_guests;
     ftrace_problems problems;
 };

@@ -62,7 +62,7 @@ static bool is_size(uint32_t n)
     return n == 1 || n == 2 || n == 4 || n == 8;
 }
 
-/* Of an array: the declared number of elements, where it is a number; 0: it is not. */
+/* Declared number of elements of an array; 0: it is no number. */
 static uint32_t count_of(const char *brackets)
 {
     uint64_t n = 1;

@@ -86,7 +86,7 @@ static void put_clocks(struct text *t, const struct ftrace_file *f)
         text_puts(t, "clock {\n  name = ");
         put_clock_name(t, clock);
         text_puts(t, ";\n");
-        if (f->n_shifts || (f->has_guests && f->has_trace_id)) /* by it recordings of one clock find each other */
+        if (f->n_shifts || (f->has_guests && f->has_trace_id)) /* recordings of one clock find each other by it */
             put_id(t, f->n_shifts ? f->host_id : f->trace_id);
         text_printf(t, "  description = \"trace clock of Linux\";\n  freq = 1000000000;\n  offset = %lld;\n};\n",
             (long long)f->offset_ns);

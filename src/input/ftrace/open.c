@@ -11,7 +11,9 @@
 #include "ftrace/pages.h"
 
 /* Pages that become one packet at most; those of a compressed block stay together. */
-enum { PAGES_PER_PACKET = 16, MOST_BLOCK = 32 << 20, MOST_KEPT = 64 << 20 };
+enum { PAGES_PER_PACKET = 16, MOST_BLOCK = 32 << 20, MOST_RATIO = 4096, MOST_KEPT = 64 << 20 };
+/* Cost of a CPU beyond its data, in bytes of the file. */
+enum { CPU_BYTES = 16 };
 
 /* A compressed block, or all data of a CPU. */
 struct block {
@@ -19,7 +21,7 @@ struct block {
     uint32_t packed; /* bytes; of a compressed one */
     uint64_t whole;
 };
-/* Where a packet's pages lie. */
+/* Place of a packet's pages. */
 struct place {
     uint32_t block, page, n;
 };
@@ -30,10 +32,10 @@ struct stream {
     struct ftrace_cpu cpu;
     VEC(struct block) blocks;
     VEC(struct place) places;
-    VEC(struct ctf_made_packet) packets; /* while it is opened */
+    VEC(struct ctf_made_packet) packets; /* packets at these places */
     struct ftrace_tally tally;
     uint64_t uncounted; /* losses whose number is unknown */
-    struct err damage;  /* of the blocks; code 0: none */
+    struct err damage;  /* damage of the blocks; code 0: none */
     /* The block unpacked last. Kept while all of them take little memory. */
     pthread_mutex_t lock;
     uint8_t *kept;
@@ -88,7 +90,7 @@ static void find_packed(const struct ftrace_file *f, struct stream *s, uint64_t 
         if (!ftrace_take(&b, one.packed))
             err_set(&s->damage, ERR_FORMAT, "block %llu of %llu is cut off; it and those behind it are not read",
                 (unsigned long long)i + 1, (unsigned long long)n);
-        else if (one.whole > MOST_BLOCK)
+        else if (one.whole > MOST_BLOCK || one.whole / MOST_RATIO > one.packed)
             err_set(&s->damage, ERR_FORMAT,
                 "block %llu of %llu claims %llu bytes, more than any; it and those behind it are not read",
                 (unsigned long long)i + 1, (unsigned long long)n, (unsigned long long)one.whole);
@@ -116,7 +118,7 @@ static void find_blocks(const struct ftrace_file *f, struct stream *s)
     }
 }
 
-/* Whether the unpacked block may be kept, which takes so many bytes. */
+/* Reserves so many bytes for an unpacked block that is kept. False: all kept blocks would take too much. */
 static bool may_keep(struct reader *r, uint64_t bytes)
 {
     size_t now = atomic_load(&r->kept_bytes);
@@ -318,7 +320,7 @@ static void tell_clock(struct ftrace_file *f, const struct ftrace_buffer *b)
             f, "%s: its clock is x86-tsc of unknown rate: 1 tick is shown as 1 ns; record with -C mono", f->path);
 }
 
-/* What recordings of LTTng have and these cannot. */
+/* Reports what recordings of LTTng have and these cannot. */
 static void tell_limits(struct ftrace_file *f)
 {
     bool packets = false;
@@ -333,12 +335,36 @@ static void tell_limits(struct ftrace_file *f)
 
 /* ---- opening ---- */
 
+/* Drops the CPUs whose data lie where those of others do: a damaged table must not have a file read a thousand times.
+ * Returns how many are left. */
+static size_t drop_overlapping(struct ftrace_file *f)
+{
+    uint64_t left = f->map.size;
+    size_t n = 0, dropped = 0;
+    for (size_t i = 0; i < f->buffers.n; i++) {
+        struct ftrace_buffer *b = &f->buffers.v[i];
+        size_t kept = 0;
+        for (size_t k = 0; k < b->cpus.n; k++) {
+            struct ftrace_cpu cpu = b->cpus.v[k];
+            uint64_t room = cpu.offset < f->map.size ? f->map.size - cpu.offset : 0;
+            uint64_t bytes = (cpu.size < room ? cpu.size : room) + CPU_BYTES;
+            dropped += bytes > left;
+            if (bytes > left)
+                continue;
+            left -= bytes;
+            b->cpus.v[kept++] = cpu;
+        }
+        n += b->cpus.n = kept;
+    }
+    if (dropped)
+        ftrace_problem(f, "%s: the data of its CPUs overlap; those of %zu are not read", f->path, dropped);
+    return n;
+}
+
 static void make_streams(struct reader *r)
 {
     struct ftrace_file *f = &r->file;
-    size_t n = 0;
-    for (size_t i = 0; i < f->buffers.n; i++)
-        n += f->buffers.v[i].cpus.n;
+    size_t n = drop_overlapping(f);
     r->streams = mem_zalloc((n + 1) * sizeof *r->streams);
     for (size_t i = 0; i < f->buffers.n; i++) {
         const struct ftrace_buffer *b = &f->buffers.v[i];

@@ -5,7 +5,7 @@
 
 #include "ftrace/file.h"
 
-/* Where bytes of a packet go. Without `out` they are only counted. */
+/* Bytes of a packet being written. Without `out` they are only counted. */
 struct ftrace_sink { uint8_t *out; uint64_t n, room; bool over; };
 void ftrace_put(struct ftrace_sink *, const void *, uint64_t n);
 void ftrace_put_number(struct ftrace_sink *, uint64_t v, unsigned bytes, bool big);
@@ -17,16 +17,16 @@ void ftrace_plan(struct ftrace_file *);
 /* Writes context and payload of an event. False: the record is shorter than its format; nothing is written. */
 bool ftrace_put_event(struct ftrace_sink *, const struct ftrace_event *, const uint8_t *record, uint64_t n, bool big);
 
-/* How times of a buffer's clock become ns: on the host's clock first, unless `to_host` is NULL. */
+/* Conversion of times to ns: to the host's clock first, unless `to_host` is NULL. */
 struct ftrace_times { const struct ftrace_shift *to_host; uint32_t mult, shift; }; /* mult 0: they are ns */
 
-/* What was found in pages. */
+/* Counts of what was found in pages. */
 struct ftrace_tally {
     uint64_t events, first, last;       /* first, last: least and greatest time; of no events: first > last */
     uint64_t unknown, cut, damaged;     /* events without format; shorter than it; pages read in part or not at all */
-    uint32_t unknown_id;                /* of the last one */
+    uint32_t unknown_id;                /* type of the last unknown event */
 };
-/* One page: its header. */
+/* Header of a page. */
 struct ftrace_page {
     const uint8_t *data;
     uint32_t n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sections and options hold, of both versions of the file. */
+/* Contents of sections and options, of both versions of the file. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -27,7 +27,7 @@ static void settle(struct ftrace_shift *s)
     s->n = n;
 }
 
-/* One column of a CPU's samples. */
+/* Reads a column of a CPU's samples. */
 #define READ_COLUMN(b, shift, column) \
     do { \
         for (size_t i_ = 0; i_ < (shift)->n; i_++) \
@@ -56,7 +56,7 @@ void ftrace_read_shift(struct ftrace_file *f, struct ftrace_bytes b)
     }
     if (b.bad)
         return ftrace_problem(f, "%s: the relation to the host's clock is damaged; times are the guest's", f->path);
-    bool fractions = b.at < b.n; /* since trace-cmd 3.0 */
+    bool fractions = b.at < b.n; /* trace-cmd 3.0 and later write them */
     for (uint64_t i = 0; i < n; i++) {
         if (fractions)
             READ_COLUMN(&b, &f->shifts[i], fraction);
@@ -65,7 +65,7 @@ void ftrace_read_shift(struct ftrace_file *f, struct ftrace_bytes b)
     f->n_shifts = n;
 }
 
-/* How much the offset has changed since sample `a`, rounded as trace-cmd does; 0 where it is beyond any. */
+/* Change of the offset since sample `a`, rounded as trace-cmd does; 0 where it is beyond any. */
 static __int128 change(const struct ftrace_sample *a, const struct ftrace_sample *b, uint64_t time)
 {
     __int128 span = (__int128)b->time - a->time, steps = (__int128)time - a->time, product;

@@ -12,7 +12,7 @@ static bool from_zlib(const uint8_t *from, size_t n, uint8_t *to, size_t to_n)
     return uncompress(to, &got, from, n) == Z_OK && got == to_n;
 }
 
-/* Some versions of trace-cmd leave out the magic number at the frame's begin. */
+/* Reads a frame, also without the magic number, which some versions of trace-cmd leave out. */
 static bool from_zstd(const uint8_t *from, size_t n, uint8_t *to, size_t to_n)
 {
     static const uint8_t magic[] = {0x28, 0xb5, 0x2f, 0xfd};
