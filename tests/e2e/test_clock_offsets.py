@@ -128,6 +128,22 @@ class Offsets(Case):
                 _, message = self.times(top)
                 self.assertEqual("its times are moved by -1.500 µs" in message, is_one, message)
 
+    def test_hosts_with_one_clock(self):
+        """Hosts that exchanged no message are related by their clock, if it is one."""
+        uid = '"uid":"%s"' % BOOT
+        for clocks, is_one in (((uid, uid), True), (('"uid":"rack.28"',) * 2, True),
+                               (('"uid":"rack.28"', '"uid":"rack.29"'), False),
+                               ((uid + ',"origin":{"name":"o","uid":"1"}', uid), False)):
+            with self.subTest(clocks):
+                top = scratch()
+                for number, clock in enumerate(clocks):
+                    path = os.path.join(top, "ab"[number])
+                    write(path, "kernel", 0, number=number)
+                    self.to_ctf2(path, uid, clock)
+                run = weft("sync", *(f"{name}={top}/{name}" for name in "ab"), "--format", "json")
+                pieces = [len(h["pieces"]) for h in json.loads(run.text)["hosts"]] if run.code == 0 else []
+                self.assertEqual(pieces == [1, 1], is_one, run)
+
     @staticmethod
     def to_ctf2(trace, uid, clock):
         test_worlds.to_ctf2(trace)

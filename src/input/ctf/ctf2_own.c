@@ -110,16 +110,18 @@ static void read_trace_class(struct reader *r, const struct ctf2_node *root)
 
 /* ---- clocks ---- */
 
-/* LTTng's uid is the boot's id, as the UUID of a clock is in CTF 1.8. */
+/* LTTng's uid is the boot's id, as the UUID of a clock is in CTF 1.8. Clocks of one identity have one origin: with
+ * another one than the epoch they are different clocks. */
 static void set_identity(struct ctf_clock *k, bool has_name)
 {
+    const char *space = k->name_space ? k->name_space : "", *origin = k->absolute ? "" : k->origin;
     k->has_uuid = has_name && k->uid;
-    if (!k->has_uuid || (!k->name_space && tsdl_uuid(k->uid, k->uuid)))
+    if (!k->has_uuid || (!k->name_space && !*origin && tsdl_uuid(k->uid, k->uuid)))
         return;
-    const char *space = k->name_space ? k->name_space : "";
-    uint64_t parts[3] = {map_hash(k->uid, strlen(k->uid)), map_hash(space, strlen(space)), k->name_space != NULL};
+    uint64_t parts[4] = {map_hash(k->uid, strlen(k->uid)), map_hash(space, strlen(space)),
+        map_hash(origin, strlen(origin)), k->name_space != NULL};
     for (size_t i = 0; i < 2; i++) {
-        parts[2] += 2 * i;
+        parts[3] += 2 * i;
         uint64_t half = map_hash(parts, sizeof parts);
         memcpy(k->uuid + 8 * i, &half, sizeof half);
     }
@@ -231,8 +233,8 @@ static void read_clock(struct reader *r, const struct ctf2_node *root)
     c.has_name = k->name != NULL;
     k->name = k->name ? k->name : k->id;
     k->has_error = ctf2_get(&r->j, root, "precision") && ctf2_get(&r->j, root, "accuracy");
-    set_identity(k, c.has_name);
     read_origin(r, root, &c);
+    set_identity(k, c.has_name);
     read_offset(r, root, k);
     note_unknown(r, root, names);
     if (!r->l.failed)
