@@ -584,10 +584,14 @@ class Protocol(Case):
         self.servers = [Server("--trace-root", top, store=scratch()) for _ in range(2)]
         for s in self.servers:
             self.addCleanup(s.stop)
-        self.many = Coordinator(*[f"--server=s{i}={s.url}" for i, s in enumerate(self.servers)])
-        self.addCleanup(self.many.stop)
+        self.state = scratch()
+        self.start()
         self.client, self.db, self.web = (self.good(self.many.post("/traces", {"uri": f"s{i}:{top}/{host}"}))["UUID"]
                                           for i, host in ((0, "client"), (0, "db"), (1, "web")))
+
+    def start(self):
+        self.many = Coordinator("--state", self.state, *[f"--server=s{i}={s.url}" for i, s in enumerate(self.servers)])
+        self.addCleanup(self.many.stop)
 
     def good(self, answer):
         self.assertEqual(answer.status, 200, answer)
@@ -642,6 +646,27 @@ class Protocol(Case):
         self.assertNotIn("hosts", whole)
         self.assertEqual(len(self.servers[1].get("/experiments").json), 1)
         self.assertEqual(self.make(self.client).status, 409)
+
+    def test_a_restart_forgets_no_experiment(self):
+        """Created again of the same traces, it is the same, also if a server was away the first time."""
+        self.assertEqual(len(self.many.get("/traces").json), 3)
+        both = self.good(self.make(self.client, self.db, name="both"))
+        pid = self.stop_server(1)
+        made = self.good(self.make(self.client, self.web))
+        self.assertEqual([t["UUID"] for t in made["traces"]], [self.client])
+        self.many.stop()
+        os.kill(pid, signal.SIGCONT)
+        self.start()
+        self.wait_until("UP", 1)
+        self.assertEqual(self.good(self.make(self.db, self.client, name="both"))["UUID"], both["UUID"])
+        for traces in ([self.client, self.web, self.db], [self.web], [self.db, self.web]):
+            self.assertEqual(self.make(*traces).status, 409)
+        whole = self.good(self.make(self.web, self.client))
+        self.assertEqual((whole["UUID"], {t["UUID"] for t in whole["traces"]}), (made["UUID"], {self.client, self.web}))
+        self.good(self.many.delete(f"/experiments/{made['UUID']}"))
+        self.many.stop()
+        self.start()
+        self.assertEqual(self.good(self.make(self.client))["UUID"], made["UUID"])
 
     def test_a_part_that_a_server_has_lost_is_made_again(self):
         made = self.good(self.make(self.client, self.web))

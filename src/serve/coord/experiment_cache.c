@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Cache of experiments: their versions, names and ranges. */
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "coord/experiments.h"
 #include "coord/times.h"
 
@@ -20,7 +24,10 @@ struct seen {
 struct versions {
     pthread_mutex_t lock;
     VEC(struct seen) v;
+    char *path; /* NULL: nothing is stored */
 };
+
+enum { MAX_FILE = 16 << 20 };
 
 struct versions *coord_versions_new(void)
 {
@@ -39,6 +46,7 @@ void coord_versions_free(struct versions *v)
     }
     vec_free(&v->v);
     pthread_mutex_destroy(&v->lock);
+    free(v->path);
     free(v);
 }
 
@@ -76,11 +84,48 @@ void coord_experiment_note_name(struct coord_call *c, const char *uuid, const ch
     pthread_mutex_unlock(&v->lock);
 }
 
+/* ---- traces: a line "UUID HASH" for each experiment, hexadecimal ---- */
+
+int coord_versions_keep_in(struct versions *v, const char *path, struct err *e)
+{
+    char *text = NULL, uuid[UUID_TEXT];
+    uint64_t traces;
+    size_t n;
+    int rc = access(path, F_OK) ? 0 : file_read(path, MAX_FILE, &text, &n, e);
+    for (char *rest = text, *line; !rc && rest && (line = strsep(&rest, "\n")) && *line;)
+        if (sscanf(line, "%36s %16" SCNx64, uuid, &traces) == 2)
+            seen_of(v, uuid)->meant = traces;
+        else
+            rc = err_set(e, ERR_FORMAT, "%s: this is no list of experiments; remove it to begin without any", path);
+    free(text);
+    v->path = mem_strdup(path);
+    return rc;
+}
+
+/* Stores all, atomically; call with the lock held. If it fails, an experiment that lacks a server's part cannot be
+ * completed after a restart: then it has to be deleted first. */
+static void save(const struct versions *v)
+{
+    struct text t = {.fd = -1};
+    struct err ignored = {0};
+    if (!v->path)
+        return;
+    for (size_t i = 0; i < v->v.n; i++)
+        if (v->v.v[i].meant)
+            text_printf(&t, "%s %016" PRIx64 "\n", v->v.v[i].uuid, v->v.v[i].meant);
+    file_write(v->path, text_cstr(&t), t.n, &ignored);
+    text_fini(&t);
+}
+
 void coord_experiment_note_traces(struct coord_call *c, const char *uuid, uint64_t traces)
 {
     struct versions *v = c->c->versions;
     pthread_mutex_lock(&v->lock);
-    seen_of(v, uuid)->meant = traces;
+    struct seen *s = seen_of(v, uuid);
+    if (s->meant != traces) {
+        s->meant = traces;
+        save(v);
+    }
     pthread_mutex_unlock(&v->lock);
 }
 

@@ -14,7 +14,9 @@ struct versions *coord_versions_new(void);
 void coord_versions_free(struct versions *);
 /* Returns the version for clients. It grows when `parts`, a hash of the servers' versions, changes. */
 uint64_t coord_version_for(struct coord_call *, const char *uuid, uint64_t parts);
-/* Hash of the traces that a client last created the experiment of, kept until the coordinator stops; 0: unknown. */
+/* Keeps what experiments were created of in a file, over restarts. */
+int coord_versions_keep_in(struct versions *, const char *path, struct err *e);
+/* Hash of the traces that a client last created the experiment of; 0: unknown. */
 void coord_experiment_note_traces(struct coord_call *, const char *uuid, uint64_t traces);
 uint64_t coord_experiment_traces(struct coord_call *, const char *uuid);
 /* The experiment's name on the servers; NULL: unknown. */

@@ -91,7 +91,7 @@ static int compare_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns a hash of the traces, independent of their order; never 0. */
+/* Returns a hash of the traces, independent of their order, and stored on disk; never 0. */
 static uint64_t hash_of(const struct own_trace *owners, size_t n)
 {
     uint64_t *one = mem_alloc(n * sizeof *one);
@@ -100,7 +100,8 @@ static uint64_t hash_of(const struct own_trace *owners, size_t n)
         memcpy(uuid, owners[i].own, strnlen(owners[i].own, UUID_TEXT - 1));
         for (char *p = uuid; *p; p++)
             *p |= *p >= 'A' && *p <= 'Z' ? 0x20 : 0;
-        one[i] = map_mix(map_hash(uuid, sizeof uuid) + owners[i].node->number);
+        const char *name = owners[i].node->is->name;
+        one[i] = map_mix(map_hash(uuid, sizeof uuid) + map_hash(name, strlen(name)));
     }
     qsort(one, n, sizeof *one, compare_number);
     uint64_t hash = map_hash(one, n * sizeof *one);

@@ -339,6 +339,8 @@ static int take_state(struct coordinator *c, struct err *e)
     }
     if (!rc && dir)
         rc = coord_ids_keep_in(c->ids, arena_printf(&a, "%s/ids", dir), e);
+    if (!rc && dir)
+        rc = coord_versions_keep_in(c->versions, arena_printf(&a, "%s/experiments", dir), e);
     if (!rc)
         rc = coord_bookmarks_open(dir ? arena_printf(&a, "%s/bookmarks.json", dir) : NULL, &c->bookmarks, e);
     arena_fini(&a);
