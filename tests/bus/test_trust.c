@@ -224,6 +224,9 @@ static void test_without_a_key(void **state)
     assert_int_equal(told, 1); /* never silent */
     assert_int_equal(bus_ask(strict, "trust.ask.old", "abc", 3, in_ms(5000), &r), ERR_UNSUPPORTED);
     assert_non_null(strstr(r.text, "no key"));
+    assert_int_equal(bus_ask_anybody(strict, "trust.ask.old", "abc", 3, in_ms(5000), &r), 0);
+    bus_reply_free(&r);
+    assert_int_equal(told, 1);
     bus_stop(old);
     bus_close(node);
     bus_close(asker);

@@ -85,6 +85,7 @@ class WithRights(Compared):
             self.assertEqual(weft(verb, "--cluster", self.broker.url, "--nats-user-file", self.asker).code, 0, verb)
         for node in self.cluster.nodes.values():
             self.assertNotIn("does not let", node.errors)
+            self.assertNotIn("has no key", node.errors)
         self.liars()
 
     def liars(self):

@@ -108,6 +108,9 @@ bool bus_calls_next(struct bus_calls *, struct bus_reply *);
 void bus_reply_free(struct bus_reply *);     /* frees its data */
 /* Asks one question and waits for its answer. Returns reply->code. */
 int bus_ask(struct bus *, const char *subject, const void *data, size_t n, int64_t deadline_ns, struct bus_reply *);
+/* The same, but accepts an answer of anybody, and reads no keys (bus_bind): to find whether the subject is served. */
+int bus_ask_anybody(struct bus *, const char *subject, const void *data, size_t n, int64_t deadline_ns,
+    struct bus_reply *);
 
 /* Binds all answers under BELOW.TOKEN, from now on, to their servers. bus_serve makes a key pair (Ed25519) and puts the
  * public half into the table, key TOKEN. Calls accept only answers and refusals that this key has signed for their

@@ -50,6 +50,7 @@ struct bus_calls {
     struct asked *first, **end; /* replies that nobody has fetched */
     size_t outstanding;         /* number of calls in both lists */
     int64_t earliest_ns;        /* lower limit of the deadlines of waiting calls */
+    bool of_anybody;            /* answers are not bound to the server of their subject */
 };
 
 enum { INBOX_ROOM = INBOXES_ROOM + 48, REPLY_ROOM = INBOX_ROOM + 20 };
@@ -496,7 +497,8 @@ size_t bus_call(struct bus_calls *s, const char *subject, const void *data, size
     struct bus *b = s->bus;
     struct bound *bound = NULL;
     struct err e = {0};
-    int rc = atomic_load(&b->closed) ? 0 : bind_call(b, subject, data, n, deadline_ns, &bound, &e);
+    const bool binds = !s->of_anybody && !atomic_load(&b->closed);
+    int rc = binds ? bind_call(b, subject, data, n, deadline_ns, &bound, &e) : 0;
     pthread_mutex_lock(&b->asker->lock);
     struct asked *c = begin(s, subject, n, deadline_ns, tag);
     if (c && rc) {
@@ -583,13 +585,26 @@ void bus_reply_free(struct bus_reply *r)
     r->n = 0;
 }
 
-int bus_ask(struct bus *b, const char *subject, const void *data, size_t n, int64_t deadline_ns, struct bus_reply *out)
+static int ask(struct bus *b, bool of_anybody, const char *subject, const void *data, size_t n, int64_t deadline_ns,
+    struct bus_reply *out)
 {
     struct bus_calls *s = bus_calls_new(b);
+    s->of_anybody = of_anybody;
     bus_call(s, subject, data, n, deadline_ns, 0);
     bus_calls_next(s, out);
     bus_calls_free(s);
     return out->code;
+}
+
+int bus_ask(struct bus *b, const char *subject, const void *data, size_t n, int64_t deadline_ns, struct bus_reply *out)
+{
+    return ask(b, false, subject, data, n, deadline_ns, out);
+}
+
+int bus_ask_anybody(
+    struct bus *b, const char *subject, const void *data, size_t n, int64_t deadline_ns, struct bus_reply *out)
+{
+    return ask(b, true, subject, data, n, deadline_ns, out);
 }
 
 /* ---- the inbox ---- */
