@@ -9,7 +9,9 @@
 #include "base/time.h"
 #include "bus/broker.h"
 
-enum { SILENCE_S = 7, TRY_AGAIN_MS = 500, LOOK_AGAIN_MS = 250, LOOK_KEY_MS = 7500, STEP_S = 2 };
+enum { SILENCE_S = 7, TRY_AGAIN_MS = 500, LOOK_AGAIN_MS = 250, LOOK_KEY_MS = 7500, STEP_S = 2, CALM_S = 10 };
+/* Doublings of these times for a slow broker: requests that nobody waits for any more would only keep it busy. */
+enum { MOST_DOUBLINGS = 5 };
 
 struct waiting {
     struct waiting *next;
@@ -36,6 +38,8 @@ struct broker_watch {
     struct wire_sub *sub;
     uint64_t epoch, seen; /* consumer sequence */
     int64_t heard_ns, again_ns;
+    unsigned doublings; /* grow when the broker does not answer in time; shrink by one after CALM_S */
+    int64_t calm_ns;    /* last change of doublings */
     bool has_told, all_told;
     struct strings names;
     VEC(struct key) keys; /* indexed by number of the name */
@@ -89,13 +93,36 @@ static void end_following(struct broker_watch *w)
         natsMsg_Destroy(m);
 }
 
+static int64_t patience_ns(const struct broker_watch *w, int64_t ns)
+{
+    return ns << w->doublings;
+}
+
+static void note_late(struct broker_watch *w)
+{
+    w->doublings += w->doublings < MOST_DOUBLINGS;
+    w->calm_ns = time_monotonic_ns();
+}
+
+static void note_sign_of_life(struct broker_watch *w)
+{
+    w->heard_ns = time_monotonic_ns();
+    if (!w->doublings || w->heard_ns - w->calm_ns < CALM_S * NS_PER_S)
+        return;
+    w->doublings--;
+    w->calm_ns = w->heard_ns;
+}
+
 static int follow(struct broker_watch *w, uint64_t *pending)
 {
-    int64_t deadline = time_monotonic_ns() + STEP_S * NS_PER_S;
+    const int64_t deadline = time_monotonic_ns() + patience_ns(w, STEP_S * NS_PER_S);
     char inbox[BROKER_INBOX];
     bus_broker_inbox(w->table.broker, inbox);
     int rc = bus_broker_subscribe_raw(w->table.broker, inbox, came, nothing, w, &w->sub, NULL);
-    return rc ? rc : bus_broker_table_follow(&w->table, w->key, inbox, deadline, pending, NULL);
+    rc = rc ? rc : bus_broker_table_follow(&w->table, w->key, inbox, deadline, pending, NULL);
+    if (rc && time_monotonic_ns() >= deadline && bus_connected(w->base.bus))
+        note_late(w);
+    return rc;
 }
 
 static void begin_anew(struct broker_watch *w)
@@ -103,9 +130,13 @@ static void begin_anew(struct broker_watch *w)
     uint64_t pending = 0;
     end_following(w);
     w->epoch = atomic_load(&w->table.broker->epoch);
-    w->again_ns = time_monotonic_ns() + (TRY_AGAIN_MS + arc4random_uniform(TRY_AGAIN_MS)) * INT64_C(1000000);
-    if (!bus_connected(w->base.bus) || follow(w, &pending)) {
+    const int64_t wait_ns = (TRY_AGAIN_MS + arc4random_uniform(TRY_AGAIN_MS)) * INT64_C(1000000);
+    w->again_ns = time_monotonic_ns() + wait_ns;
+    if (!bus_connected(w->base.bus))
+        return;
+    if (follow(w, &pending)) {
         end_following(w);
+        w->again_ns = time_monotonic_ns() + patience_ns(w, wait_ns);
         return;
     }
     w->heard_ns = time_monotonic_ns();
@@ -188,7 +219,7 @@ static bool take_waiting(struct broker_watch *w)
 {
     bool whole = true;
     for (natsMsg *m; whole && !bus_loop_stops(w->loop) && (m = next_message(w));) {
-        w->heard_ns = time_monotonic_ns();
+        note_sign_of_life(w);
         whole = take(w, m);
         natsMsg_Destroy(m);
     }
@@ -231,11 +262,15 @@ static int64_t watch_turn(void *arg)
 {
     struct broker_watch *w = arg;
     bool whole = w->sub && w->epoch == atomic_load(&w->table.broker->epoch) && take_waiting(w);
-    int64_t silent = w->heard_ns + SILENCE_S * NS_PER_S;
-    if (whole && time_monotonic_ns() < silent) {
+    int64_t now = time_monotonic_ns(), silent = w->heard_ns + patience_ns(w, SILENCE_S * NS_PER_S);
+    if (whole && now < silent) {
         int64_t due = w->all_told ? expire(w) : INT64_MAX;
         return due < silent ? due : silent;
     }
+    if (whole)
+        note_late(w);
+    if (!w->sub && now < w->again_ns && w->epoch == atomic_load(&w->table.broker->epoch))
+        return w->again_ns;
     if (!bus_loop_stops(w->loop))
         begin_anew(w);
     return w->sub ? time_monotonic_ns() : w->again_ns;
