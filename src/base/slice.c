@@ -437,6 +437,13 @@ struct slice slice_get(struct slice object, const char *key)
     return (struct slice){0};
 }
 
+struct slice slice_first(struct slice value)
+{
+    struct slice_walk w = slice_items(value);
+    struct slice item;
+    return slice_next(&w, &item) ? item : value;
+}
+
 bool slice_integer(struct slice s, int64_t *out)
 {
     bool negative = slice_is(s, '-');

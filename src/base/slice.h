@@ -39,6 +39,8 @@ bool slice_same(struct slice, struct slice);
 enum { SLICE_MEMBERS = 64 };
 bool slice_same_value(struct slice, struct slice);
 struct slice slice_get(struct slice object, const char *key);
+/* Returns the first item of an array that has one; other values unchanged. */
+struct slice slice_first(struct slice);
 /* Reads an integer; false: it is none, or does not fit. */
 bool slice_integer(struct slice, int64_t *out);
 /* Reads a number as a double; false: it is none. */

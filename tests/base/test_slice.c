@@ -64,6 +64,17 @@ static void test_large_objects(void **state)
     assert_false(same(up, down));
 }
 
+static void test_first_item(void **state)
+{
+    static const char *const pairs[][2] = {{"[7,8]", "7"}, {"7", "7"}, {"[]", "[]"}, {"{\"a\":1}", "{\"a\":1}"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        struct slice s = slice_first(slice_of(pairs[i][0], strlen(pairs[i][0]), NULL, NULL));
+        assert_int_equal(s.n, strlen(pairs[i][1]));
+        assert_memory_equal(s.at, pairs[i][1], s.n);
+    }
+    assert_null(slice_first((struct slice){0}).at);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -71,6 +82,7 @@ int main(void)
         cmocka_unit_test(test_other_values),
         cmocka_unit_test(test_absent_values),
         cmocka_unit_test(test_large_objects),
+        cmocka_unit_test(test_first_item),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

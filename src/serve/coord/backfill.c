@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Backfill: cells that a line's owner leaves empty and another server can fill in (the sender of a request). The owner
  * reports a trail, by which the other servers find their cell. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "coord/gather.h"
 #include "coord/table.h"
@@ -10,30 +8,11 @@
 
 enum { MOST_TRAILS = 20000, MOST_IDS = 64 };
 
-struct slice coord_line_cell(struct slice line, size_t cell)
-{
-    struct slice_walk w = slice_items(slice_get(line, "cells"));
-    struct slice c = {0};
-    for (size_t i = 0; i <= cell; i++)
-        if (!slice_next(&w, &c))
-            return (struct slice){0};
-    return c;
-}
-
-/* Returns the index of the id; n: none. */
-static size_t place_of(const int64_t *ids, size_t n, int64_t id)
-{
-    size_t i = 0;
-    while (i < n && ids[i] != id)
-        i++;
-    return i;
-}
-
 struct slice coord_backfill_cell(const struct merged_table *t, const struct backfill *f, size_t chosen, size_t column)
 {
     const struct fill *is = &f->of[chosen];
     int64_t own = t->columns->v[column].found && is->line.at ? t->columns->of[is->by].own[column] : -1;
-    size_t at = own < 0 ? 0 : place_of(f->ids[is->by], f->n_ids[is->by], own);
+    size_t at = own < 0 ? 0 : coord_table_find_id(f->ids[is->by], f->n_ids[is->by], own);
     return own < 0 || at == f->n_ids[is->by] ? (struct slice){0} : coord_line_cell(is->line, at);
 }
 
@@ -48,7 +27,7 @@ struct trails {
 static struct slice trail_of(const struct merged_table *t, const struct chosen_line *c)
 {
     const struct line_answer *a = c->of;
-    size_t at = place_of(a->ids, a->n_ids, t->columns->of[c->member].trail);
+    size_t at = coord_table_find_id(a->ids, a->n_ids, t->columns->of[c->member].trail);
     if (at == a->n_ids)
         return (struct slice){0};
     struct slice trail = slice_get(coord_line_cell(c->line->object, at), "content");

@@ -426,10 +426,7 @@ static bool find_kept(struct coord_call *c, struct side both[SIDES])
     const char *at = arena_printf(
         a, "/experiments/%s/outputs/%s", coord_path_part(a, c->request.arg[0]), coord_path_part(a, c->request.arg[1]));
     bool found = false;
-    coord_gather_begin(&f, c, c->request.n_members);
-    for (size_t i = 0; i < c->request.n_members; i++)
-        coord_gather_ask(&f, c->request.members[i], "GET", at, NULL);
-    if (coord_gather_wait(&f))
+    if (coord_gather_members(&f, c, "GET", at, NULL))
         for (size_t i = 0; i < f.n && !found; i++) {
             json_t *p = f.v[i].fate == COORD_GOOD ? parameters_of(f.v[i].root) : NULL;
             found = !server_of(p, 0) != !server_of(p, 1);

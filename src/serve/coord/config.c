@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Configuration file .trace-coordinator.yml. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>

@@ -9,7 +9,6 @@
 #include "coord/merge.h"
 #include "coord/numbering.h"
 #include "coord/question.h"
-#include "coord/table.h"
 #include "coord/totals.h"
 
 struct counts {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Entries: their owners and their ids for clients. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "coord/rotation.h"
 

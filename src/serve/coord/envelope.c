@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Envelopes: answers of analyses, with a model and a status. */
-#include <string.h>
 
 #include "coord/gather.h"
 #include "coord/output_cache.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Experiments: equal names on several servers are one experiment. */
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "coord/experiments.h"
-#include "coord/times.h"
 
 /* ---- merging ---- */
 
@@ -286,10 +284,7 @@ const char *coord_experiment_name(struct coord_call *c)
     if (name)
         return name;
     const char *path = arena_printf(c->arena, "/experiments/%s", coord_path_part(c->arena, c->request.arg[0]));
-    coord_gather_begin(&f, c, c->request.n_members);
-    for (size_t i = 0; i < c->request.n_members; i++)
-        coord_gather_ask(&f, c->request.members[i], "GET", path, NULL);
-    if (coord_gather_wait(&f))
+    if (coord_gather_members(&f, c, "GET", path, NULL))
         for (size_t i = 0; i < f.n; i++)
             if (f.v[i].fate == COORD_GOOD && coord_experiment_is(f.v[i].root))
                 coord_experiment_note_name(
@@ -304,10 +299,7 @@ static void pass_to_members(struct coord_call *c, const char *method, bool ends)
     if (!coord_members_find(c, c->request.arg[0]))
         return;
     const char *path = coord_path_asked(&c->request);
-    coord_gather_begin(&f, c, c->request.n_members);
-    for (size_t i = 0; i < c->request.n_members; i++)
-        coord_gather_ask(&f, c->request.members[i], method, path, NULL);
-    if (coord_gather_wait(&f)) {
+    if (coord_gather_members(&f, c, method, path, NULL)) {
         for (size_t i = 0; i < f.n; i++)
             if (f.v[i].fate == COORD_REFUSED ? f.v[i].http_status == 404 : ends && f.v[i].fate == COORD_GOOD)
                 coord_node_note_experiment(f.v[i].node, c->request.arg[0], false);

@@ -6,7 +6,6 @@
 
 #include "coord/experiments.h"
 #include "coord/question.h"
-#include "coord/times.h"
 #include "tsp/answer.h"
 
 enum { MAX_TRACES = 10000 };

@@ -130,12 +130,18 @@ void coord_gather_end(struct coord_answers *f)
     o->held = f->gather->http.most_held > o->held ? f->gather->http.most_held : o->held;
 }
 
-bool coord_gather_trees(struct coord_answers *f, struct coord_call *c, const char *path)
+bool coord_gather_members(
+    struct coord_answers *f, struct coord_call *c, const char *method, const char *path, const char *json)
 {
     coord_gather_begin(f, c, c->request.n_members);
     for (size_t i = 0; i < c->request.n_members; i++)
-        coord_gather_ask(f, c->request.members[i], "POST", path, "{\"parameters\":{}}");
-    if (!coord_gather_wait(f))
+        coord_gather_ask(f, c->request.members[i], method, path, json);
+    return coord_gather_wait(f);
+}
+
+bool coord_gather_trees(struct coord_answers *f, struct coord_call *c, const char *path)
+{
+    if (!coord_gather_members(f, c, "POST", path, "{\"parameters\":{}}"))
         return false;
     for (size_t i = 0; i < f->n; i++)
         f->v[i].model = f->v[i].fate == COORD_GOOD ? slice_get(f->v[i].root, "model") : (struct slice){0};

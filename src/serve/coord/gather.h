@@ -13,8 +13,10 @@ struct coord_answer *coord_gather_ask(struct coord_answers *, struct node *, con
 bool coord_gather_wait(struct coord_answers *);
 /* Frees the answers. */
 void coord_gather_end(struct coord_answers *);
-/* Asks all members for the tree of the request's output, and sets the models. Call coord_gather_end in any case. False:
- * the client is gone. */
+/* Begins, asks all members, and waits. Call coord_gather_end in any case. */
+bool coord_gather_members(struct coord_answers *, struct coord_call *, const char *method, const char *path,
+    const char *json);
+/* Asks all members for a tree, and sets the models. Call coord_gather_end in any case. False: the client is gone. */
 bool coord_gather_trees(struct coord_answers *, struct coord_call *, const char *path);
 /* Sends the refusal when there is nothing to merge: the first one unchanged (ambiguous ones first), or the missing
  * sources. */

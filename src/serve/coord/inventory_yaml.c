@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Ansible inventories in YAML: groups by name, with hosts:, children: and vars:. */
-#include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 

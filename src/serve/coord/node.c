@@ -8,7 +8,6 @@
 
 #include "base/time.h"
 #include "base/wait.h"
-#include "coord/rotation.h"
 
 bool coord_node_is_away(const struct node *n)
 {

@@ -20,9 +20,7 @@ bool coord_entry_is_root(struct slice entry)
 
 static bool number_of(struct slice metadata, const char *key, int64_t *out)
 {
-    struct slice value = slice_get(metadata, key), item = value;
-    struct slice_walk w = slice_items(value);
-    return (!slice_is(value, '[') || slice_next(&w, &item)) && slice_integer(item, out);
+    return slice_integer(slice_first(slice_get(metadata, key)), out);
 }
 
 static bool take(const struct node *n, size_t part, struct slice entry, struct numbered *out)
@@ -139,13 +137,7 @@ bool coord_numbering_ask(struct coord_call *c, struct slice output, struct group
         coord_path_part(a, name ? name : ""));
     struct coord_answers f;
     *out = (struct group_numbers){0};
-    coord_gather_begin(&f, c, c->request.n_members);
-    for (size_t i = 0; i < c->request.n_members; i++)
-        coord_gather_ask(&f, c->request.members[i], "POST", path, "{\"parameters\":{}}");
-    bool waits = coord_gather_wait(&f);
-    for (size_t i = 0; waits && i < f.n; i++)
-        if (f.v[i].fate == COORD_GOOD && slice_is(slice_get(f.v[i].root, "model"), '{'))
-            f.v[i].model = slice_get(f.v[i].root, "model");
+    bool waits = coord_gather_trees(&f, c, path);
     if (waits)
         coord_numbering_take(&f, out);
     coord_gather_end(&f);

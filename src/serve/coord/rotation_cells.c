@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coord/entries.h"
 #include "coord/experiments.h"
 #include "coord/merge.h"
 #include "coord/rotation.h"
@@ -55,9 +54,7 @@ static size_t cells_of(const struct rotation_cells *t, size_t piece, struct slic
 
 static struct slice member_of(struct slice entry, const char *key)
 {
-    struct slice value = slice_get(slice_get(entry, "metadata"), key), item;
-    struct slice_walk w = slice_items(value);
-    return slice_is(value, '[') && slice_next(&w, &item) ? item : value;
+    return slice_first(slice_get(slice_get(entry, "metadata"), key));
 }
 
 /* Computes minimum, maximum or sum over the pieces. False: no piece has the number. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* States and series of pieces, joined into one row, piece after piece. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/search.h"
 #include "coord/merge.h"

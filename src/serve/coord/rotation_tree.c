@@ -2,7 +2,6 @@
 /* Trees of pieces folded into one: equal entries of several pieces. */
 #include <string.h>
 
-#include "coord/entries.h"
 #include "coord/merge.h"
 #include "coord/rotation.h"
 

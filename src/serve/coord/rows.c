@@ -2,7 +2,6 @@
 /* Data of entries: merging of states, arrows, series, tooltips, annotations; and of styles. */
 #include "coord/rows.h"
 
-#include <string.h>
 
 #include "coord/entries.h"
 #include "coord/groups.h"

@@ -2,7 +2,6 @@
 /* HTTP endpoint: routes, start, stop. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -16,7 +15,6 @@
 #include "coord/experiments.h"
 #include "coord/model_cache.h"
 #include "coord/output_cache.h"
-#include "coord/rotation.h"
 #include "coord/table.h"
 #include "coord/admission.h"
 

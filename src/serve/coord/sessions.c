@@ -3,7 +3,6 @@
  * time into each of its archives. Traces of one host with equal creation times that do not overlap are pieces. The
  * advice to the user is given once. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "coord/rotation.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Set-up of a server by the configuration: opens its traces, and creates experiments of those with matching paths. */
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"

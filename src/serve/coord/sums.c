@@ -93,23 +93,15 @@ bool coord_put_sum_label(struct json *j, const struct root_sum *s, const struct 
 
 /* ---- numbers ---- */
 
-/* Returns the number in a list of one number, or the number itself. */
-static struct slice first_of(struct slice value)
-{
-    struct slice_walk w = slice_items(value);
-    struct slice item = {0};
-    return slice_is(value, '[') && slice_next(&w, &item) ? item : value;
-}
-
 static bool number(struct slice metadata, const char *key, int64_t *out)
 {
-    return slice_integer(first_of(slice_get(metadata, key)), out);
+    return slice_integer(slice_first(slice_get(metadata, key)), out);
 }
 
 static bool take_figures(const struct node *n, struct slice m, struct figures *f)
 {
     int64_t count;
-    struct slice spread = first_of(slice_get(m, "spread"));
+    struct slice spread = slice_first(slice_get(m, "spread"));
     if (!number(m, "count", &count) || count <= 0 || !number(m, "minimum", &f->least) ||
         !number(m, "maximum", &f->most) || !number(m, "total", &f->sum) ||
         !number(m, "minimumBegin", &f->least_begin) || !number(m, "maximumBegin", &f->most_begin) || !spread.at ||

@@ -4,7 +4,6 @@
 
 #include "coord/gather.h"
 #include "coord/numbering.h"
-#include "coord/rotation.h"
 #include "coord/table.h"
 
 enum { MAX_EQUAL = 500 };

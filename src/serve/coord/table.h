@@ -98,6 +98,8 @@ bool coord_table_merge(struct merged_table *, const struct line_answer *, uint64
     uint64_t *position, struct merged_lines *out);
 /* Returns the index of a column among ids; n: none. */
 size_t coord_table_find_id(const int64_t *ids, size_t n, int64_t id);
+/* Returns a cell of a line. */
+struct slice coord_line_cell(struct slice line, size_t cell);
 /* Reads the number in a cell's content, with or without quotes. */
 bool coord_table_take_time(struct slice content, int64_t *time);
 /* Returns the negative, for numbers in descending order. */
@@ -117,8 +119,6 @@ bool coord_backfill_ask(struct merged_table *, const struct chosen_line *, size_
 void coord_backfill_end(struct backfill *);
 /* Returns the filled-in cell; at NULL: none. */
 struct slice coord_backfill_cell(const struct merged_table *, const struct backfill *, size_t chosen, size_t column);
-/* Returns a cell of a line. */
-struct slice coord_line_cell(struct slice line, size_t cell);
 
 /* ---- request and answer (table_request.c, table_lines.c) ---- */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Questions for lines of a merged table. */
 #include "coord/gather.h"
-#include "coord/question.h"
 #include "coord/table.h"
 #include "coord/times.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing of lines of a merged table. */
-#include <string.h>
 
 #include "coord/numbering.h"
 #include "coord/rotation.h"

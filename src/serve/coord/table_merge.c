@@ -28,6 +28,16 @@ size_t coord_table_find_id(const int64_t *ids, size_t n, int64_t id)
     return i;
 }
 
+struct slice coord_line_cell(struct slice line, size_t cell)
+{
+    struct slice_walk w = slice_items(slice_get(line, "cells"));
+    struct slice c = {0};
+    for (size_t i = 0; i <= cell; i++)
+        if (!slice_next(&w, &c))
+            return (struct slice){0};
+    return c;
+}
+
 static struct slice content_at(struct slice line, size_t cell)
 {
     return slice_get(coord_line_cell(line, cell), "content");

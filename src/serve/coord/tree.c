@@ -10,7 +10,6 @@
 #include "coord/numbering.h"
 #include "coord/rotation.h"
 #include "coord/sums.h"
-#include "coord/table.h"
 #include "coord/times.h"
 #include "coord/totals.h"
 #include "coord/tree.h"
