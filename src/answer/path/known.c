@@ -495,7 +495,7 @@ struct path_known *path_known_new(const struct path_far_host *hosts, size_t n, c
         .host_name = host_name,
         .row_name = row_name,
         .container = container,
-        .stack = path_known_stack};
+        .stack = path_known_find_stack};
     k->book = path_candidate_book_new();
     for (size_t i = 0; i < n; i++)
         if (hosts[i].has_packets)

@@ -86,6 +86,7 @@ uint64_t path_known_none_hash(uint32_t row, int64_t ts);
 uint64_t path_known_window_hash(const struct path_window *);
 
 /* learn.c: the source's `stack`. */
-bool path_known_stack(void *arg, struct path_row row, int64_t begin, int64_t end, bool waits, struct graph_stack *out);
+bool path_known_find_stack(void *arg, struct path_row row, int64_t begin, int64_t end, bool waits,
+    struct graph_stack *out);
 
 #endif

@@ -267,7 +267,8 @@ static uint64_t stack_hash(const struct path_stack_question *q)
     return map_hash(all, sizeof all);
 }
 
-bool path_known_stack(void *arg, struct path_row row, int64_t begin, int64_t end, bool waits, struct graph_stack *out)
+bool path_known_find_stack(
+    void *arg, struct path_row row, int64_t begin, int64_t end, bool waits, struct graph_stack *out)
 {
     const struct path_known *k = arg;
     const uint64_t *at = map_find(&k->stack_of, stack_hash(&(struct path_stack_question){row, begin, end, waits}));

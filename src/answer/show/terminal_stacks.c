@@ -84,7 +84,7 @@ static void write_place(const struct places *all, const struct place *k, const s
     char name[160];
     struct text words = {.fd = -1}, scratch = {.fd = -1};
     text_fill(t, ' ', TERMINAL_INDENT);
-    terminal_right(t, terminal_duration(k->waited, &scratch), 11);
+    show_terminal_right(t, show_terminal_duration(k->waited, &scratch), 11);
     text_printf(&words, "  %zu ×  %s  ", k->n,
         show_name(all->source, k->row, all->path->begin, all->path->end, name, sizeof name));
     struct graph_stack shown = k->stack;

@@ -12,7 +12,7 @@
 #include "bus/frame.h"
 #include "bus/loop.h"
 
-enum { INBOXES_ROOM = 160 };
+enum { INBOXES_ROOM = 264 }; /* "_INBOX." and the longest token of a subject */
 struct wire { const struct wire_kind *kind; }; /* one connection; first member of the implementation's struct */
 struct wire_sub;
 /* nobody: report that a message with this subject as `reply` had no receiver. Valid during the call. */

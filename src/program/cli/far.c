@@ -101,7 +101,7 @@ static int ask(struct handle *h, const struct views_far_question *q, const atomi
     if (!rc)
         list_hosts(h);
     rc = rc ? rc : cluster_path_find(h->cluster, (int32_t)host, q->row, &o, &h->path, e);
-    if (!rc)
+    if (!rc && !atomic_load(stop))
         cluster_path_find_stacks(h->path, &(struct err){0}); /* tooltips lack those that are missing */
     return rc;
 }

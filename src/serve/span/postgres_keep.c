@@ -148,16 +148,33 @@ static int delete_from_day(struct postgres *p, int32_t day, int64_t since_ns, st
     return rc ? rc : change_generation(p, e);
 }
 
+/* Finds when the first spans that stay were received. New spans may lie in pages that an earlier attempt freed. */
+static int find_cut(struct postgres *p, const char *table, struct err *e)
+{
+    const long long end = p->shortening.end;
+    char sql[160];
+    PGresult *r;
+    snprintf(sql, sizeof sql, "SELECT coalesce(min(came), %lld) FROM %s WHERE ctid >= '(%lld,0)' AND ctid < '(%lld,0)'",
+        (long long)time_now_ns(), table, end, end + PAGES_AT_ONCE);
+    int rc = postgres_ask(p, sql, NULL, &r, e);
+    if (rc)
+        return rc;
+    p->shortening.cut = postgres_number(r, 0, 0);
+    PQclear(r);
+    return 0;
+}
+
 /* Deletes the spans of the next pages, which were received before those of later pages. */
 static int delete_pages(struct postgres *p, const char *table, struct err *e)
 {
-    char old[100];
+    char old[140];
     const int64_t from = p->shortening.page;
-    p->shortening.page += PAGES_AT_ONCE; /* discarded if the transaction fails */
+    /* Before PostgreSQL 14 a range of pages costs a scan of the table: then one step takes all. */
+    p->shortening.page += PQserverVersion(p->c) < 140000 ? INT32_MAX : PAGES_AT_ONCE; /* discarded on failure */
     if (p->shortening.page > p->shortening.end)
         p->shortening.page = p->shortening.end;
-    snprintf(
-        old, sizeof old, "ctid >= '(%lld,0)' AND ctid < '(%lld,0)'", (long long)from, (long long)p->shortening.page);
+    snprintf(old, sizeof old, "ctid >= '(%lld,0)' AND ctid < '(%lld,0)' AND came < %lld", (long long)from,
+        (long long)p->shortening.page, (long long)p->shortening.cut);
     int rc = postgres_calls_remove(p, e, table, old);
     return rc ? rc : postgres_change(p, e, "DELETE FROM %s WHERE %s", table, old);
 }
@@ -169,7 +186,10 @@ static int copy_day(struct postgres *p, int32_t day, const char *table, struct e
     snprintf(old, sizeof old, "%s_old", table);
     int rc = postgres_change(p, e, "ALTER TABLE %s RENAME TO %s", table, old);
     rc = rc ? rc : postgres_make_day(p, day, table, e);
-    rc = rc ? rc : postgres_change(p, e, "INSERT INTO %s SELECT * FROM %s ORDER BY ctid", table, old);
+    for (int freed = 0; freed < 2; freed++) /* spans in freed pages are the newest: they come last */
+        rc = rc ? rc
+                : postgres_change(p, e, "INSERT INTO %s SELECT * FROM %s WHERE ctid %s '(%lld,0)' ORDER BY ctid", table,
+                      old, freed ? "<" : ">=", (long long)p->shortening.end);
     rc = rc ? rc : postgres_change(p, e, "DROP TABLE %s", old);
     rc = rc ? rc : postgres_attach_day(p, day, table, e);
     rc = rc ? rc
@@ -183,13 +203,17 @@ static int copy_day(struct postgres *p, int32_t day, const char *table, struct e
 static int shorten_day(struct postgres *p, const struct kept_day *d, double share, enum step *done, struct err *e)
 {
     char table[32];
+    int rc = 0;
     postgres_day_table(d->day, table, sizeof table);
     if (!p->shortening.any || p->shortening.table != d->table) {
         p->shortening.any = true;
         p->shortening.table = d->table;
         p->shortening.page = 0;
         p->shortening.end = (int64_t)((double)d->pages * (1 - share));
+        rc = find_cut(p, table, e);
     }
+    if (rc)
+        return rc;
     *done = p->shortening.page < p->shortening.end ? STEP : LAST_STEP;
     if (*done == STEP)
         return delete_pages(p, table, e);
