@@ -25,8 +25,10 @@ def check(files, circles=()):
     with tempfile.TemporaryDirectory() as root:
         tool = os.path.join(root, "check-layers")
         with open(CHECK, encoding="utf-8") as f, open(tool, "w", encoding="utf-8") as copy:
-            text, n = re.subn(r"^CIRCLES = .*$", f"CIRCLES = {dict(circles)!r}", f.read(), flags=re.M)
-            assert n == 1, "the table of known circles is one line of the tool"
+            text = f.read()
+            for table, value in ("CIRCLES", dict(circles)), ("PREFIXED", {"bus"}):
+                text, n = re.subn(rf"^{table} = .*$", f"{table} = {value!r}", text, flags=re.M)
+                assert n == 1, f"{table} is one line of the tool"
             copy.write(text)
         for path, text in files.items():
             full = os.path.join(root, "src", place(path))
