@@ -73,8 +73,8 @@ static bool same_span(const struct net_span *a, const struct net_span *b)
 
 static void assert_same(struct clock_told *a, struct clock_told *b, bool counts)
 {
-    keep_settle(a);
-    keep_settle(b);
+    clock_keep_settle(a);
+    clock_keep_settle(b);
     assert_true(same_side(&a->sent, &b->sent));
     assert_true(same_side(&a->received, &b->received));
     if (counts) {
@@ -141,10 +141,10 @@ static void test_rule(void **state)
             for (size_t i = 0; i < s->n; i++)
                 if (s->v[i].x == CLOCK_TIME_LIMIT || s->v[i].x == -CLOCK_TIME_LIMIT)
                     s->v[i] = s->v[0], s->by_a[i] = s->by_a[0];
-            keep_init(&t, priors[p]);
+            clock_keep_init(&t, priors[p]);
             for (size_t i = 0; i < s->n; i++)
                 tell(&t, s, i);
-            keep_settle(&t);
+            clock_keep_settle(&t);
             for (size_t i = 0; i < s->n; i++) {
                 int up = s->by_a[i] ? 1 : -1;
                 size_t cones = 0;
@@ -164,7 +164,7 @@ static void test_rule(void **state)
             }
             assert_int_equal(t.sent.v.n, distinct[1]);
             assert_int_equal(t.received.v.n, distinct[0]);
-            keep_fini(&t);
+            clock_keep_fini(&t);
         }
     free(s);
 }
@@ -179,42 +179,42 @@ static void test_parts(void **state)
             struct clock_told whole, part[PARTS], left, right, wide;
             make(s, seed);
             double wider = priors[p] < 0 ? 300 : priors[p] * 1.5 < 400000 ? priors[p] * 1.5 : 400000;
-            keep_init(&whole, priors[p]);
-            keep_init(&left, priors[p]);
-            keep_init(&right, priors[p]);
-            keep_init(&wide, wider);
+            clock_keep_init(&whole, priors[p]);
+            clock_keep_init(&left, priors[p]);
+            clock_keep_init(&right, priors[p]);
+            clock_keep_init(&wide, wider);
             for (int k = 0; k < PARTS; k++)
-                keep_init(&part[k], dice(s, 2) ? priors[p] : wider);
+                clock_keep_init(&part[k], dice(s, 2) ? priors[p] : wider);
             for (size_t i = 0; i < s->n; i++) {
                 tell(&whole, s, i);
                 tell(&wide, s, s->n - 1 - i);
                 struct clock_told *to = &part[dice(s, PARTS)];
                 tell(to, s, i);
                 if (!dice(s, 20))
-                    keep_settle(to);
+                    clock_keep_settle(to);
             }
             for (int k = 0; k < PARTS; k++) {
-                keep_settle(&part[k]);
-                keep_join(&left, &part[k]); /* ((1 2) 3) … and (1 (2 (3 …))) backwards */
-                keep_settle(&left);
-                keep_join(&right, &part[PARTS - 1 - k]);
+                clock_keep_settle(&part[k]);
+                clock_keep_join(&left, &part[k]); /* ((1 2) 3) … and (1 (2 (3 …))) backwards */
+                clock_keep_settle(&left);
+                clock_keep_join(&right, &part[PARTS - 1 - k]);
             }
             assert_same(&whole, &left, true);
             assert_same(&whole, &right, true);
-            keep_join(&left, &right); /* joined with itself: no change */
-            keep_join(&left, &part[0]);
+            clock_keep_join(&left, &right); /* joined with itself: no change */
+            clock_keep_join(&left, &part[0]);
             assert_same(&whole, &left, false);
-            keep_fini(&left);
-            keep_init(&left, priors[p]);
-            keep_settle(&wide);
-            keep_join(&left, &wide); /* joined with those kept by a wider prior */
+            clock_keep_fini(&left);
+            clock_keep_init(&left, priors[p]);
+            clock_keep_settle(&wide);
+            clock_keep_join(&left, &wide); /* joined with those kept by a wider prior */
             assert_same(&whole, &left, true);
             for (int k = 0; k < PARTS; k++)
-                keep_fini(&part[k]);
-            keep_fini(&whole);
-            keep_fini(&left);
-            keep_fini(&right);
-            keep_fini(&wide);
+                clock_keep_fini(&part[k]);
+            clock_keep_fini(&whole);
+            clock_keep_fini(&left);
+            clock_keep_fini(&right);
+            clock_keep_fini(&wide);
         }
     free(s);
 }
@@ -226,7 +226,7 @@ static void test_flat(void **state)
     struct some s = {.seed = 7};
     struct clock_told t;
     size_t first_hour = 0, most = 0;
-    keep_init(&t, 300);
+    clock_keep_init(&t, 300);
     for (int64_t m = 0; m < MINUTES; m++) {
         for (int i = 0; i < PER_MINUTE; i++) {
             int64_t x = m * 60000000000 + dice(&s, 60000000000), u = dice(&s, 1 << 20);
@@ -234,16 +234,16 @@ static void test_flat(void **state)
         }
         most = t.sent.v.cap > most ? t.sent.v.cap : most;
         if (m == 59) {
-            keep_settle(&t);
+            clock_keep_settle(&t);
             first_hour = t.sent.v.n;
         }
     }
-    keep_settle(&t);
+    clock_keep_settle(&t);
     assert_int_equal(t.sent.all, MINUTES * PER_MINUTE);
     assert_in_range(t.sent.v.n, 22 * first_hour, 26 * first_hour);
     assert_in_range(t.sent.v.n / MINUTES, 60, PER_MINUTE / 2);
     assert_true(most < 5 * t.sent.v.n + 2048);
-    keep_fini(&t);
+    clock_keep_fini(&t);
 }
 
 /* ---- stores ---- */

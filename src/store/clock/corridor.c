@@ -65,7 +65,7 @@ static void course_at(const struct course *c, int64_t x, size_t *first, size_t *
         ++*last;
 }
 
-int64_t course_top(const struct course *c, int64_t x)
+int64_t clock_course_top(const struct course *c, int64_t x)
 {
     size_t first, last;
     course_at(c, x, &first, &last);
@@ -77,7 +77,7 @@ int64_t course_top(const struct course *c, int64_t x)
     return d;
 }
 
-int64_t course_bottom(const struct course *c, int64_t x)
+int64_t clock_course_bottom(const struct course *c, int64_t x)
 {
     size_t first, last;
     course_at(c, x, &first, &last);
@@ -89,7 +89,7 @@ int64_t course_bottom(const struct course *c, int64_t x)
     return d;
 }
 
-void course_free(struct course *c)
+void clock_course_free(struct course *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         free(c->v[i].top);
@@ -104,16 +104,16 @@ void course_free(struct course *c)
  * widens it. */
 static struct point *chain(const struct point *v, size_t from, size_t to, size_t *n)
 {
-    return hull_thin(v + from, to - from + 1, CHAIN_POINTS, n);
+    return clock_hull_thin(v + from, to - from + 1, CHAIN_POINTS, n);
 }
 
 static void corridor_straight(struct corridor *c, const struct point *sent, size_t ns, const struct point *received,
     size_t nr, int64_t low, int64_t high)
 {
-    size_t top_to = hull_touch_lower(sent, ns, high), bottom_to = hull_touch_upper(received, nr, low);
+    size_t top_to = clock_hull_touch_lower(sent, ns, high), bottom_to = clock_hull_touch_upper(received, nr, low);
     *c = (struct corridor){.low = low, .high = high};
-    c->top = chain(sent, hull_touch_lower(sent, ns, low), top_to, &c->ntop);
-    c->bottom = chain(received, hull_touch_upper(received, nr, high), bottom_to, &c->nbottom);
+    c->top = chain(sent, clock_hull_touch_lower(sent, ns, low), top_to, &c->ntop);
+    c->bottom = chain(received, clock_hull_touch_upper(received, nr, high), bottom_to, &c->nbottom);
 }
 
 /* Points whose cones are not inside another's; `up` +1 for sent points (cones open upwards). Of these, only the
@@ -152,7 +152,7 @@ static enum fit fit_line(const struct point *sent, size_t ns, const struct point
     const struct course_limits *l, struct corridor *out, bool *against_prior)
 {
     struct hull_bound flattest, steepest;
-    hull_slopes(sent, ns, received, nr, &flattest, &steepest);
+    clock_hull_slopes(sent, ns, received, nr, &flattest, &steepest);
     int64_t low = flattest.exists ? slope_floor(flattest.late.d - flattest.early.d, flattest.late.x - flattest.early.x)
                                   : -CLOCK_SLOPE_LIMIT;
     int64_t high = steepest.exists ? slope_ceil(steepest.late.d - steepest.early.d, steepest.late.x - steepest.early.x)
@@ -199,7 +199,8 @@ static long double strip_width(
     /* The width is a concave function of the slope: the touching points show on which side its maximum is. */
     for (int i = 0; i < 64 && low <= high; i++) {
         int64_t mid = (int64_t)(((i128)low + high) / 2);
-        struct point s = sent[hull_touch_lower(sent, ns, mid)], r = received[hull_touch_upper(received, nr, mid)];
+        struct point s = sent[clock_hull_touch_lower(sent, ns, mid)],
+                     r = received[clock_hull_touch_upper(received, nr, mid)];
         best = fmaxl(best, (long double)(s.d - r.d) - slope_value(mid) * (long double)(s.x - r.x));
         if (s.x > r.x)
             high = mid - 1;
@@ -213,7 +214,7 @@ static long double window_width(
     const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high)
 {
     struct point *s = mem_alloc((ns + 1) * sizeof *s), *r = mem_alloc((nr + 1) * sizeof *r);
-    size_t hs = hull_lower(sent, ns, s), hr = hull_upper(received, nr, r);
+    size_t hs = clock_hull_lower(sent, ns, s), hr = clock_hull_upper(received, nr, r);
     long double width = hs && hr ? strip_width(s, hs, r, hr, low, high) : INFINITY;
     free(s);
     free(r);
@@ -261,7 +262,7 @@ static enum fit fit_curve(const struct point *sent, size_t ns, const struct poin
     const struct course_limits *l, struct corridor *out, bool *against_prior)
 {
     long double least, greatest;
-    if (!hull_slope_range(sent, ns, received, nr, &least, &greatest))
+    if (!clock_hull_slope_range(sent, ns, received, nr, &least, &greatest))
         return FIT_STEPS;
     long double low = slope_value(l->low), high = slope_value(l->high), forced_low = fminl(least, greatest),
                 forced_high = fmaxl(least, greatest);
@@ -286,9 +287,9 @@ static enum fit fit_one(const struct point *sent, size_t ns, const struct point 
     const struct course_limits *l, struct corridor *out, bool *against_prior)
 {
     struct point *s = mem_alloc((ns + 1) * sizeof *s), *r = mem_alloc((nr + 1) * sizeof *r);
-    size_t hs = hull_lower(sent, ns, s), hr = hull_upper(received, nr, r);
+    size_t hs = clock_hull_lower(sent, ns, s), hr = clock_hull_upper(received, nr, r);
     enum fit fit;
-    bool straight = hull_fits(s, hs, r, hr);
+    bool straight = clock_hull_fits(s, hs, r, hr);
     if (straight)
         fit = fit_line(s, hs, r, hr, l, out, against_prior);
     else
@@ -312,7 +313,7 @@ static bool fit_steps(const struct point *sent, size_t ns, const struct point *r
 {
     struct steps_parts parts;
     double all = stands_for(ns, l->sent_each) + stands_for(nr, l->received_each);
-    if (!steps_split(sent, ns, received, nr, l->low, l->high, all, &parts))
+    if (!clock_steps_split(sent, ns, received, nr, l->low, l->high, all, &parts))
         return false;
     out->n = parts.n;
     out->outliers = parts.outliers;
@@ -325,11 +326,11 @@ static bool fit_steps(const struct point *sent, size_t ns, const struct point *r
         if (fit != FIT_LINE && fit != FIT_CURVE)
             corridor_curved(&out->v[i], p->sent, p->ns, p->received, p->nr, l->low, l->high);
     }
-    steps_free(&parts);
+    clock_steps_free(&parts);
     return true;
 }
 
-bool course_fit(const struct point *sent, size_t ns, const struct point *received, size_t nr,
+bool clock_course_fit(const struct point *sent, size_t ns, const struct point *received, size_t nr,
     const struct course_limits *l, struct course *out)
 {
     *out = (struct course){0};

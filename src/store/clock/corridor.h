@@ -24,9 +24,9 @@ struct course {
     uint64_t outliers;       /* messages that contradict nearly all others and were dropped */
     bool against_prior;      /* the messages contradict the prior, which was not used */
 };
-int64_t course_top(const struct course *, int64_t x);
-int64_t course_bottom(const struct course *, int64_t x);
-void course_free(struct course *);
+int64_t clock_course_top(const struct course *, int64_t x);
+int64_t clock_course_bottom(const struct course *, int64_t x);
+void clock_course_free(struct course *);
 
 struct course_limits {
     bool prior;              /* low, high are valid */
@@ -37,7 +37,7 @@ struct course_limits {
 /* Finds the corridor of sorted points: a line if one fits; else a curve whose slope varies no more than the messages
  * require (with margin, within the prior); else lines or curves between steps. Without a prior only a line is allowed.
  * False: nothing bounded fits. */
-bool course_fit(const struct point *sent, size_t ns, const struct point *received, size_t nr,
+bool clock_course_fit(const struct point *sent, size_t ns, const struct point *received, size_t nr,
     const struct course_limits *, struct course *out);
 
 #endif

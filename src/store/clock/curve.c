@@ -22,14 +22,14 @@ static int64_t segment_slope(const struct knot *k)
     return slope_ceil((i128)k[1].y - k[0].y - run, run);
 }
 
-int64_t curve_slope(const struct curve *c, int64_t t, struct knot *knot)
+int64_t clock_curve_slope(const struct curve *c, int64_t t, struct knot *knot)
 {
     const struct knot *k = &c->knots[segment_at(c, t)];
     *knot = *k;
     return segment_slope(k);
 }
 
-int64_t curve_at(const struct curve *c, int64_t t)
+int64_t clock_curve_at(const struct curve *c, int64_t t)
 {
     const struct knot *k = &c->knots[segment_at(c, t)];
     i128 run = (i128)t - k->t;
@@ -43,7 +43,7 @@ static int64_t curve_back(const struct curve *c, int64_t y)
     return sat64(k[0].t + floor_div(((i128)y - k[0].y) * (k[1].t - k[0].t), k[1].y - k[0].y));
 }
 
-int64_t curve_error(const struct curve *c, int64_t t)
+int64_t clock_curve_error(const struct curve *c, int64_t t)
 {
     const struct cut *v = c->cuts, *last = &c->cuts[c->ncuts - 1];
     if (t < v->t)
@@ -57,15 +57,15 @@ int64_t curve_error(const struct curve *c, int64_t t)
 /* Greatest error within `reach` of t. */
 static int64_t curve_error_around(const struct curve *c, int64_t t, int64_t reach)
 {
-    int64_t begin = sat64((i128)t - reach), end = sat64((i128)t + reach), a = curve_error(c, begin),
-            b = curve_error(c, end);
+    int64_t begin = sat64((i128)t - reach), end = sat64((i128)t + reach), a = clock_curve_error(c, begin),
+            b = clock_curve_error(c, end);
     int64_t worst = a > b ? a : b;
     for (size_t i = search_first(k, 0, c->ncuts, c->cuts[k].t > begin); i < c->ncuts && c->cuts[i].t < end; i++)
         worst = c->cuts[i].error > worst ? c->cuts[i].error : worst;
     return worst;
 }
 
-long double curve_mean_error(const struct curve *c)
+long double clock_curve_mean_error(const struct curve *c)
 {
     long double sum = 0;
     for (size_t i = 0; i + 1 < c->ncuts; i++)
@@ -82,14 +82,14 @@ static void curve_alloc(struct curve *c, size_t nknots, size_t ncuts)
         .ncuts = ncuts};
 }
 
-void curve_free(struct curve *c)
+void clock_curve_free(struct curve *c)
 {
     free(c->knots);
     free(c->cuts);
     *c = (struct curve){0};
 }
 
-void curve_copy(const struct curve *c, struct curve *out)
+void clock_curve_copy(const struct curve *c, struct curve *out)
 {
     curve_alloc(out, c->nknots, c->ncuts);
     memcpy(out->knots, c->knots, c->nknots * sizeof *c->knots);
@@ -99,7 +99,7 @@ void curve_copy(const struct curve *c, struct curve *out)
     out->fastest = c->fastest;
 }
 
-void curve_identity(struct curve *out, int64_t begin, int64_t end)
+void clock_curve_identity(struct curve *out, int64_t begin, int64_t end)
 {
     if (end <= begin)
         end = begin + 1;
@@ -111,7 +111,7 @@ void curve_identity(struct curve *out, int64_t begin, int64_t end)
     out->slowest = out->fastest = 1;
 }
 
-void curve_inverse(const struct curve *c, struct curve *out)
+void clock_curve_inverse(const struct curve *c, struct curve *out)
 {
     curve_alloc(out, c->nknots, c->ncuts);
     out->nknots = out->ncuts = 0;
@@ -120,7 +120,7 @@ void curve_inverse(const struct curve *c, struct curve *out)
             out->knots[out->nknots++] = (struct knot){c->knots[i].y, c->knots[i].t};
     for (size_t i = 0; i < c->ncuts; i++) {
         struct cut cut = {
-            curve_at(c, c->cuts[i].t), sat64((i128)ceill((long double)c->cuts[i].error / c->slowest) + 1)};
+            clock_curve_at(c, c->cuts[i].t), sat64((i128)ceill((long double)c->cuts[i].error / c->slowest) + 1)};
         if (out->ncuts && cut.t == out->cuts[out->ncuts - 1].t)
             out->cuts[out->ncuts - 1].error = cut.error > out->cuts[out->ncuts - 1].error
                 ? cut.error
@@ -138,7 +138,7 @@ static int compare_times(const void *a, const void *b)
     return order_of(*(const int64_t *)a, *(const int64_t *)b);
 }
 
-void times_sort(struct times *v)
+void clock_times_sort(struct times *v)
 {
     size_t k = 0;
     qsort(v->v, v->n, sizeof *v->v, compare_times);
@@ -148,7 +148,7 @@ void times_sort(struct times *v)
     v->n = k;
 }
 
-void times_add(struct times *v, int64_t t, int64_t begin, int64_t end)
+void clock_times_add(struct times *v, int64_t t, int64_t begin, int64_t end)
 {
     if (t > begin && t < end)
         vec_push(v, t);
@@ -162,12 +162,12 @@ static struct times compose_times(const struct curve *first, const struct curve 
     for (size_t i = 0; i < first->ncuts; i++)
         vec_push(&t, first->cuts[i].t);
     for (size_t i = 0; i < second->ncuts; i++)
-        times_add(&t, curve_back(first, second->cuts[i].t), begin, end);
-    times_sort(&t);
+        clock_times_add(&t, curve_back(first, second->cuts[i].t), begin, end);
+    clock_times_sort(&t);
     return t;
 }
 
-void curve_knots(struct curve *out, const struct curve_node *node, const bool *needed, size_t n)
+void clock_curve_knots(struct curve *out, const struct curve_node *node, const bool *needed, size_t n)
 {
     out->nknots = 0;
     for (size_t i = 0; i < n; i++)
@@ -175,7 +175,7 @@ void curve_knots(struct curve *out, const struct curve_node *node, const bool *n
             out->knots[out->nknots++] = (struct knot){node[i].t, node[i].t + node[i].d};
 }
 
-void curve_compose(const struct curve *first, const struct curve *second, struct curve *out)
+void clock_curve_compose(const struct curve *first, const struct curve *second, struct curve *out)
 {
     struct times t = compose_times(first, second);
     struct curve_node *node = mem_alloc(t.n * sizeof *node);
@@ -185,15 +185,15 @@ void curve_compose(const struct curve *first, const struct curve *second, struct
         steepest = fmaxl(steepest, 1 + slope_value(segment_slope(&second->knots[i])));
     curve_alloc(out, t.n, t.n);
     for (size_t i = 0; i < t.n; i++) {
-        int64_t mid = curve_at(first, t.v[i]), own = curve_error(first, t.v[i]);
+        int64_t mid = clock_curve_at(first, t.v[i]), own = clock_curve_error(first, t.v[i]);
         i128 error = (i128)ceill((long double)own * steepest) + curve_error_around(second, mid, own) + 2;
-        node[i] = (struct curve_node){t.v[i], sat64((i128)curve_at(second, mid) - t.v[i]), own / 32 + 2};
+        node[i] = (struct curve_node){t.v[i], sat64((i128)clock_curve_at(second, mid) - t.v[i]), own / 32 + 2};
         out->cuts[i] = (struct cut){t.v[i], sat64(error)};
     }
-    curve_thin(node, t.n, needed);
-    curve_knots(out, node, needed, t.n);
+    clock_curve_thin(node, t.n, needed);
+    clock_curve_knots(out, node, needed, t.n);
     for (size_t i = 0; i < t.n; i++) { /* changes by thinning count as error */
-        i128 moved = (i128)curve_at(out, t.v[i]) - t.v[i] - node[i].d;
+        i128 moved = (i128)clock_curve_at(out, t.v[i]) - t.v[i] - node[i].d;
         out->cuts[i].error = sat64(out->cuts[i].error + (moved < 0 ? -moved : moved));
         t.v[i] = node[i].tolerance;
     }
@@ -201,7 +201,7 @@ void curve_compose(const struct curve *first, const struct curve *second, struct
         slope_value(first->growth) * steepest + slope_value(second->growth) * fmaxl(1, first->fastest));
     out->slowest = first->slowest * second->slowest;
     out->fastest = first->fastest * second->fastest;
-    curve_thin_cuts(out, t.v);
+    clock_curve_thin_cuts(out, t.v);
     free(node);
     free(needed);
     vec_free(&t);
@@ -213,7 +213,7 @@ static long double off_line(const struct curve_node *a, const struct curve_node 
         (long double)(b->d - a->d) * ((long double)(p->t - a->t) / (long double)(b->t - a->t)));
 }
 
-void curve_thin(const struct curve_node *v, size_t n, bool *needed)
+void clock_curve_thin(const struct curve_node *v, size_t n, bool *needed)
 {
     struct range {
         size_t from, to;
@@ -254,7 +254,7 @@ static bool line_bounds(const struct cut *v, const int64_t *slack, size_t a, siz
     return true;
 }
 
-void curve_thin_cuts(struct curve *c, const int64_t *slack)
+void clock_curve_thin_cuts(struct curve *c, const int64_t *slack)
 {
     size_t knot = 0, n = 0;
     struct cut *out = mem_alloc(c->ncuts * sizeof *out);

@@ -17,26 +17,26 @@ static int64_t meeting(struct point p, struct point q, int64_t leaving, int64_t 
 static void add_bends(struct times *v, const struct corridor *c, int64_t begin, int64_t end)
 {
     for (size_t i = 0; i < c->ntop; i++)
-        times_add(v, c->top[i].x, begin, end);
+        clock_times_add(v, c->top[i].x, begin, end);
     for (size_t i = 0; i < c->nbottom; i++)
-        times_add(v, c->bottom[i].x, begin, end);
+        clock_times_add(v, c->bottom[i].x, begin, end);
     if (!c->curved)
         return;
     for (size_t i = 0; i + 1 < c->ntop; i++)
         for (int k = 0; k < 2; k++)
-            times_add(v, meeting(c->top[i], c->top[i + 1], c->high, c->low) + k, begin, end);
+            clock_times_add(v, meeting(c->top[i], c->top[i + 1], c->high, c->low) + k, begin, end);
     for (size_t i = 0; i + 1 < c->nbottom; i++) { /* upside down */
         struct point p = {c->bottom[i].x, -c->bottom[i].d}, q = {c->bottom[i + 1].x, -c->bottom[i + 1].d};
         for (int k = 0; k < 2; k++)
-            times_add(v, meeting(p, q, -c->low, -c->high) + k, begin, end);
+            clock_times_add(v, meeting(p, q, -c->low, -c->high) + k, begin, end);
     }
 }
 
 static void add_steps(struct times *v, const struct course *c, int64_t begin, int64_t end)
 {
     for (size_t i = 0; i + 1 < c->n; i++) {
-        times_add(v, c->steps[i].begin, begin, end);
-        times_add(v, c->steps[i].end, begin, end);
+        clock_times_add(v, c->steps[i].begin, begin, end);
+        clock_times_add(v, c->steps[i].end, begin, end);
     }
 }
 
@@ -49,7 +49,7 @@ static struct times course_bends(const struct course *c, int64_t begin, int64_t 
     for (size_t i = 0; i < c->n; i++)
         add_bends(&v, &c->v[i], begin, end);
     add_steps(&v, c, begin, end);
-    times_sort(&v);
+    clock_times_sort(&v);
     return v;
 }
 
@@ -65,7 +65,7 @@ static struct times course_cuts(const struct course *c, const struct times *bend
     for (int i = 0; i <= GRID; i++)
         vec_push(&v, (int64_t)(begin + (i128)(end - begin) * i / GRID));
     add_steps(&v, c, begin, end);
-    times_sort(&v);
+    clock_times_sort(&v);
     return v;
 }
 
@@ -81,7 +81,8 @@ static void middle_knots(const struct course *c, const struct pair_frame *f, con
         int64_t x = at->v[i];
         if (n && x != end && (x - node[n - 1].t < apart || end - x < apart))
             continue;
-        int64_t top = course_top(c, x), bottom = course_bottom(c, x), half = (int64_t)(((i128)top - bottom) / 2);
+        int64_t top = clock_course_top(c, x), bottom = clock_course_bottom(c, x),
+                half = (int64_t)(((i128)top - bottom) / 2);
         int64_t d = (int64_t)floor_div((i128)top + bottom, 2);
         if (n) { /* across a step the curve climbs or waits, but never goes back */
             int64_t run = x - node[n - 1].t;
@@ -89,7 +90,7 @@ static void middle_knots(const struct course *c, const struct pair_frame *f, con
         }
         node[n++] = (struct curve_node){x, d, half / 32 + 2};
     }
-    curve_thin(node, n, needed);
+    clock_curve_thin(node, n, needed);
     for (size_t i = 0; i < n; i++)
         if (needed[i])
             out->knots[out->nknots++] = (struct knot){f->x0 + node[i].t, f->y0 + node[i].t + node[i].d};
@@ -105,8 +106,8 @@ static struct knot knot_on(const struct straight *s, const struct pair_frame *f,
 /* Distance from the curve to the farther bound at relative time x. */
 static int64_t error_at(const struct course *c, const struct pair_frame *f, const struct curve *curve, int64_t x)
 {
-    i128 d = (i128)curve_at(curve, f->x0 + x) - f->y0 - x, above = course_top(c, x) - d,
-         below = d - course_bottom(c, x);
+    i128 d = (i128)clock_curve_at(curve, f->x0 + x) - f->y0 - x, above = clock_course_top(c, x) - d,
+         below = d - clock_course_bottom(c, x);
     i128 far = above > below ? above : below;
     return far < 0 ? 0 : sat64(far + 1);
 }
@@ -120,16 +121,16 @@ static void add_crossings(
     i128 before = 0;
     for (size_t i = 0; i < n; i++) {
         int64_t x = at->v[i];
-        i128 d = (i128)curve_at(curve, f->x0 + x) - f->y0 - x,
-             lean = (i128)course_top(c, x) + course_bottom(c, x) - 2 * d;
+        i128 d = (i128)clock_curve_at(curve, f->x0 + x) - f->y0 - x,
+             lean = (i128)clock_course_top(c, x) + clock_course_bottom(c, x) - 2 * d;
         if (i && (lean > 0) != (before > 0) && lean != before) {
             i128 run = x - at->v[i - 1], part = before > 0 ? before : -before,
                  all = lean > before ? lean - before : before - lean;
-            times_add(at, (int64_t)(at->v[i - 1] + run * part / all), at->v[i - 1], x);
+            clock_times_add(at, (int64_t)(at->v[i - 1] + run * part / all), at->v[i - 1], x);
         }
         before = lean;
     }
-    times_sort(at);
+    clock_times_sort(at);
 }
 
 /* Sets errors at the cuts, so that the line between two bounds the error at every bend between them. */
@@ -167,7 +168,7 @@ static void thin_cuts(struct curve *c)
     int64_t *slack = mem_alloc(c->ncuts * sizeof *slack);
     for (size_t i = 0; i < c->ncuts; i++)
         slack[i] = c->cuts[i].error / 32 + 2;
-    curve_thin_cuts(c, slack);
+    clock_curve_thin_cuts(c, slack);
     free(slack);
 }
 
@@ -178,7 +179,7 @@ static int64_t growth_of(const struct course *c, const struct curve *curve)
     for (int k = 0; k < 2; k++) {
         const struct corridor *r = &c->v[k ? c->n - 1 : 0];
         struct knot knot;
-        int64_t slope = curve_slope(curve, k ? INT64_MAX : INT64_MIN, &knot);
+        int64_t slope = clock_curve_slope(curve, k ? INT64_MAX : INT64_MIN, &knot);
         i128 over = (i128)r->high - slope, under = (i128)slope - r->low, more = over > under ? over : under;
         if (more > growth)
             growth = more > CLOCK_SLOPE_LIMIT ? CLOCK_SLOPE_LIMIT : (int64_t)more;
@@ -186,7 +187,7 @@ static int64_t growth_of(const struct course *c, const struct curve *curve)
     return growth;
 }
 
-void curve_of_course(const struct course *c, const struct pair_frame *f, int64_t begin, int64_t end,
+void clock_curve_of_course(const struct course *c, const struct pair_frame *f, int64_t begin, int64_t end,
     const struct straight *line, struct curve *out)
 {
     struct times bends = course_bends(c, begin, end), at = course_cuts(c, &bends, begin, end);
@@ -212,8 +213,8 @@ void curve_of_course(const struct course *c, const struct pair_frame *f, int64_t
     vec_free(&at);
 }
 
-void curve_of_line(const struct straight *s, const struct pair_frame *f, int64_t begin, int64_t end, int64_t error,
-    int64_t growth, struct curve *out)
+void clock_curve_of_line(const struct straight *s, const struct pair_frame *f, int64_t begin, int64_t end,
+    int64_t error, int64_t growth, struct curve *out)
 {
     *out = (struct curve){.knots = mem_alloc(2 * sizeof *out->knots),
         .cuts = mem_alloc(2 * sizeof *out->cuts),

@@ -11,10 +11,10 @@ struct straight { long double x, d, slope; };  /* line through (x, d) with slope
 
 /* Middle of the course between relative times begin and end, reduced to few knots: nowhere more than 3 % farther from a
  * bound than the middle is. With `line`: that line instead, with the error that the course implies. */
-void curve_of_course(const struct course *, const struct pair_frame *, int64_t begin, int64_t end,
+void clock_curve_of_course(const struct course *, const struct pair_frame *, int64_t begin, int64_t end,
     const struct straight *line, struct curve *out);
 /* Line with a constant error. */
-void curve_of_line(const struct straight *, const struct pair_frame *, int64_t begin, int64_t end, int64_t error,
+void clock_curve_of_line(const struct straight *, const struct pair_frame *, int64_t begin, int64_t end, int64_t error,
     int64_t growth, struct curve *out);
 
 #endif

@@ -12,8 +12,8 @@ struct both_bounds {
 
 static struct both_bounds bounds_at(const struct curve *a, const struct curve *b, int64_t t)
 {
-    i128 ya = (i128)curve_at(a, t) - t, yb = (i128)curve_at(b, t) - t;
-    int64_t ea = curve_error(a, t), eb = curve_error(b, t);
+    i128 ya = (i128)clock_curve_at(a, t) - t, yb = (i128)clock_curve_at(b, t) - t;
+    int64_t ea = clock_curve_error(a, t), eb = clock_curve_error(b, t);
     return (struct both_bounds){{ya + ea, yb + eb}, {ya - ea, yb - eb}};
 }
 
@@ -39,7 +39,7 @@ static struct times bends_of(const struct curve *a, const struct curve *b)
     for (size_t i = 0; i < b->ncuts; i++)
         if (b->cuts[i].t > begin && b->cuts[i].t < end)
             vec_push(&v, b->cuts[i].t);
-    times_sort(&v);
+    clock_times_sort(&v);
     size_t n = v.n;
     struct both_bounds before = bounds_at(a, b, v.v[0]);
     for (size_t i = 1; i < n; i++) {
@@ -48,7 +48,7 @@ static struct times bends_of(const struct curve *a, const struct curve *b)
         add_crossing(&v, v.v[i - 1], v.v[i], before.bottom[0] - before.bottom[1], now.bottom[0] - now.bottom[1]);
         before = now;
     }
-    times_sort(&v);
+    clock_times_sort(&v);
     return v;
 }
 
@@ -58,11 +58,11 @@ static int64_t growth_of(const struct curve *a, const struct curve *b, const str
     i128 growth = 0;
     for (int end = 0; end < 2; end++) {
         struct knot knot;
-        int64_t t = end ? INT64_MAX : INT64_MIN, slope = curve_slope(out, t, &knot);
+        int64_t t = end ? INT64_MAX : INT64_MIN, slope = clock_curve_slope(out, t, &knot);
         i128 least = CLOCK_SLOPE_LIMIT;
         for (int k = 0; k < 2; k++) {
             const struct curve *c = k ? b : a;
-            i128 off = (i128)slope - curve_slope(c, t, &knot), rate = c->growth + (off < 0 ? -off : off);
+            i128 off = (i128)slope - clock_curve_slope(c, t, &knot), rate = c->growth + (off < 0 ? -off : off);
             least = rate < least ? rate : least;
         }
         growth = least > growth ? least : growth;
@@ -77,19 +77,19 @@ static void build(struct curve *out, const struct curve_node *node, const int64_
     int64_t *slack = mem_alloc(n * sizeof *slack);
     *out = (struct curve){
         .knots = mem_alloc(n * sizeof *out->knots), .cuts = mem_alloc(n * sizeof *out->cuts), .ncuts = n};
-    curve_thin(node, n, needed);
-    curve_knots(out, node, needed, n);
+    clock_curve_thin(node, n, needed);
+    clock_curve_knots(out, node, needed, n);
     for (size_t i = 0; i < n; i++) {
-        i128 moved = (i128)curve_at(out, node[i].t) - node[i].t - node[i].d;
+        i128 moved = (i128)clock_curve_at(out, node[i].t) - node[i].t - node[i].d;
         out->cuts[i] = (struct cut){node[i].t, sat64(half[i] + (moved < 0 ? -moved : moved) + 1)};
         slack[i] = node[i].tolerance;
     }
-    curve_thin_cuts(out, slack);
+    clock_curve_thin_cuts(out, slack);
     free(needed);
     free(slack);
 }
 
-bool curve_intersect(const struct curve *a, const struct curve *b, struct curve *out)
+bool clock_curve_intersect(const struct curve *a, const struct curve *b, struct curve *out)
 {
     struct times t = bends_of(a, b);
     struct curve_node *node = mem_alloc(t.n * sizeof *node);

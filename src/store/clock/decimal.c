@@ -26,12 +26,12 @@ static void write_q62(struct text *out, i128 value, int digits)
 }
 
 /* 24 digits: at 2^62 ns the rest is below 10^-5 ns. */
-void decimal_drift(struct text *out, const struct clock_piece *p)
+void clock_decimal_drift(struct text *out, const struct clock_piece *p)
 {
     write_q62(out, Q62 + p->slope_q62, 24);
 }
 
-void decimal_offset(struct text *out, const struct clock_piece *p)
+void clock_decimal_offset(struct text *out, const struct clock_piece *p)
 {
     write_q62(out, p->shift * Q62 - (i128)p->slope_q62 * p->t0, 6);
 }

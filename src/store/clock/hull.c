@@ -16,7 +16,7 @@ static int point_compare(const void *a, const void *b)
     return order_of(p->x, q->x) ?: order_of(p->d, q->d);
 }
 
-void hull_sort(struct point *v, size_t n)
+void clock_hull_sort(struct point *v, size_t n)
 {
     for (size_t i = 1; i < n; i++)
         if (point_compare(&v[i - 1], &v[i]) > 0) {
@@ -58,12 +58,12 @@ static size_t half_hull(const struct point *v, size_t n, struct point *out, int 
     return k;
 }
 
-size_t hull_lower(const struct point *v, size_t n, struct point *out)
+size_t clock_hull_lower(const struct point *v, size_t n, struct point *out)
 {
     return half_hull(v, n, out, 1);
 }
 
-size_t hull_upper(const struct point *v, size_t n, struct point *out)
+size_t clock_hull_upper(const struct point *v, size_t n, struct point *out)
 {
     return half_hull(v, n, out, -1);
 }
@@ -86,7 +86,7 @@ static bool steeper(struct point early, struct point late, const struct hull_bou
     return (i128)(late.d - early.d) * (b->late.x - b->early.x) > (i128)(b->late.d - b->early.d) * (late.x - early.x);
 }
 
-void hull_slopes(const struct point *sent, size_t ns, const struct point *received, size_t nr,
+void clock_hull_slopes(const struct point *sent, size_t ns, const struct point *received, size_t nr,
     struct hull_bound *flattest, struct hull_bound *steepest)
 {
     *flattest = *steepest = (struct hull_bound){0};
@@ -121,7 +121,7 @@ static int over_chain(const struct point *v, size_t n, struct point p)
 }
 
 /* If no line fits, three points show it (Helly): one of a hull on the wrong side of an edge of the other. */
-bool hull_fits(const struct point *sent, size_t ns, const struct point *received, size_t nr)
+bool clock_hull_fits(const struct point *sent, size_t ns, const struct point *received, size_t nr)
 {
     for (size_t i = 0; i < nr; i++)
         if (over_chain(sent, ns, received[i]) > 0)
@@ -139,12 +139,12 @@ static bool passes_slope(const struct point *e, int64_t slope, int up)
     return up > 0 ? rise >= line : rise <= line;
 }
 
-size_t hull_touch_lower(const struct point *v, size_t n, int64_t slope_q62)
+size_t clock_hull_touch_lower(const struct point *v, size_t n, int64_t slope_q62)
 {
     return search_first(i, 0, n - 1, passes_slope(&v[i], slope_q62, 1));
 }
 
-size_t hull_touch_upper(const struct point *v, size_t n, int64_t slope_q62)
+size_t clock_hull_touch_upper(const struct point *v, size_t n, int64_t slope_q62)
 {
     return search_first(i, 0, n - 1, passes_slope(&v[i], slope_q62, -1));
 }
@@ -163,7 +163,7 @@ static long double wrong_side(
     return sum;
 }
 
-struct point *hull_thin(const struct point *v, size_t n, size_t most, size_t *out_n)
+struct point *clock_hull_thin(const struct point *v, size_t n, size_t most, size_t *out_n)
 {
     size_t left = n > most ? most : n;
     struct point *out = mem_alloc((left + 1) * sizeof *out);
@@ -173,10 +173,11 @@ struct point *hull_thin(const struct point *v, size_t n, size_t most, size_t *ou
     return out;
 }
 
-bool hull_compromise(
+bool clock_hull_compromise(
     const struct point *sent, size_t ns, const struct point *received, size_t nr, struct hull_line *out)
 {
-    struct point *s = hull_thin(sent, ns, COMPROMISE_POINTS, &ns), *r = hull_thin(received, nr, COMPROMISE_POINTS, &nr);
+    struct point *s = clock_hull_thin(sent, ns, COMPROMISE_POINTS, &ns),
+                 *r = clock_hull_thin(received, nr, COMPROMISE_POINTS, &nr);
     out->error = INFINITY;
     for (size_t i = 0; i < ns; i++)
         for (size_t j = 0; j < nr; j++) {
@@ -207,7 +208,7 @@ static long double tangent_left(const struct point *v, size_t n, struct point p,
     return slope_of(v[at], p);
 }
 
-bool hull_slope_range(
+bool clock_hull_slope_range(
     const struct point *sent, size_t ns, const struct point *received, size_t nr, long double *low, long double *high)
 {
     struct point *s = mem_alloc((ns + 1) * sizeof *s),

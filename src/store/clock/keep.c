@@ -8,14 +8,14 @@
 
 enum { SETTLE_AT_LEAST = 512 };
 
-void span_extend(struct net_span *s, int64_t t)
+void clock_span_extend(struct net_span *s, int64_t t)
 {
     s->begin = !s->known || t < s->begin ? t : s->begin;
     s->end = !s->known || t > s->end ? t : s->end;
     s->known = true;
 }
 
-void keep_init(struct clock_told *t, double prior_ppm)
+void clock_keep_init(struct clock_told *t, double prior_ppm)
 {
     double p = prior_ppm * 1e-6;
     *t = (struct clock_told){.prior = prior_ppm >= 0};
@@ -25,7 +25,7 @@ void keep_init(struct clock_told *t, double prior_ppm)
     }
 }
 
-void keep_fini(struct clock_told *t)
+void clock_keep_fini(struct clock_told *t)
 {
     vec_free(&t->sent.v);
     vec_free(&t->received.v);
@@ -216,7 +216,7 @@ static void settle(const struct clock_told *t, struct keep_side *s, int up)
     free(cones);
 }
 
-void keep_settle(struct clock_told *t)
+void clock_keep_settle(struct clock_told *t)
 {
     settle(t, &t->sent, 1);
     settle(t, &t->received, -1);
@@ -228,7 +228,7 @@ static void settle_if_many(const struct clock_told *t, struct keep_side *s, int 
         settle(t, s, up);
 }
 
-bool keep_in_range(int64_t t)
+bool clock_keep_in_range(int64_t t)
 {
     return t >= -CLOCK_TIME_LIMIT && t <= CLOCK_TIME_LIMIT;
 }
@@ -237,13 +237,13 @@ void clock_tell(struct clock_told *t, bool by_a, int64_t sent, int64_t received)
 {
     struct net_message m = by_a ? (struct net_message){sent, received} : (struct net_message){received, sent};
     struct keep_side *s = by_a ? &t->sent : &t->received;
-    if (!keep_in_range(sent) || !keep_in_range(received)) {
+    if (!clock_keep_in_range(sent) || !clock_keep_in_range(received)) {
         t->dropped++;
         return;
     }
     s->all++;
-    span_extend(&t->span_a, m.x);
-    span_extend(&t->span_b, m.y);
+    clock_span_extend(&t->span_a, m.x);
+    clock_span_extend(&t->span_b, m.y);
     vec_push(&s->v, m);
     settle_if_many(t, s, by_a ? 1 : -1);
 }
@@ -262,19 +262,20 @@ static void join_side(struct clock_told *t, struct keep_side *s, const struct ke
     settle_if_many(t, s, up);
 }
 
-bool keep_take(struct clock_told *t, bool by_a, const struct net_message *v, size_t n, double prior_ppm)
+bool clock_keep_take(struct clock_told *t, bool by_a, const struct net_message *v, size_t n, double prior_ppm)
 {
     struct keep_side *s = by_a ? &t->sent : &t->received;
     struct clock_told like;
-    keep_init(&like, prior_ppm);
+    clock_keep_init(&like, prior_ppm);
     if (s->v.n || like.prior != t->prior || like.low != t->low || like.high != t->high)
         return false;
     for (size_t i = 0; i < n; i++)
-        if (!keep_in_range(v[i].x) || !keep_in_range(v[i].y) || (i && compare_messages(&v[i - 1], &v[i]) >= 0))
+        if (!clock_keep_in_range(v[i].x) || !clock_keep_in_range(v[i].y) ||
+            (i && compare_messages(&v[i - 1], &v[i]) >= 0))
             return false;
     for (size_t i = 0; i < n; i++) {
-        span_extend(&t->span_a, v[i].x);
-        span_extend(&t->span_b, v[i].y);
+        clock_span_extend(&t->span_a, v[i].x);
+        clock_span_extend(&t->span_b, v[i].y);
     }
     vec_reserve(&s->v, n + 1);
     if (n)
@@ -287,12 +288,12 @@ bool keep_take(struct clock_told *t, bool by_a, const struct net_message *v, siz
 static void join_span(struct net_span *s, const struct net_span *other)
 {
     if (other->known) {
-        span_extend(s, other->begin);
-        span_extend(s, other->end);
+        clock_span_extend(s, other->begin);
+        clock_span_extend(s, other->end);
     }
 }
 
-void keep_join(struct clock_told *t, const struct clock_told *other)
+void clock_keep_join(struct clock_told *t, const struct clock_told *other)
 {
     t->dropped += other->dropped;
     join_span(&t->span_a, &other->span_a);
@@ -305,7 +306,7 @@ void keep_join(struct clock_told *t, const struct clock_told *other)
 struct clock_told *clock_told_new(double prior_ppm)
 {
     struct clock_told *t = mem_alloc(sizeof *t);
-    keep_init(t, prior_ppm);
+    clock_keep_init(t, prior_ppm);
     return t;
 }
 
@@ -313,16 +314,16 @@ void clock_told_free(struct clock_told *t)
 {
     if (!t)
         return;
-    keep_fini(t);
+    clock_keep_fini(t);
     free(t);
 }
 
 void clock_told_settle(struct clock_told *t)
 {
-    keep_settle(t);
+    clock_keep_settle(t);
 }
 
 void clock_told_add(struct clock_told *t, const struct clock_told *other)
 {
-    keep_join(t, other);
+    clock_keep_join(t, other);
 }

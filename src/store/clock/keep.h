@@ -36,7 +36,7 @@ struct net_message { int64_t x, y; };    /* time on the pair's a, time on its b 
 enum { KEEP_CELL_BITS = 30, KEEP_LAYERS = 2 };
 
 struct net_span { int64_t begin, end; bool known; };
-void span_extend(struct net_span *, int64_t t);
+void clock_span_extend(struct net_span *, int64_t t);
 
 /* Messages of one direction. */
 struct keep_side {
@@ -54,17 +54,17 @@ struct clock_told {
 };
 
 /* Returns whether a time is in range; messages with other times are dropped. */
-bool keep_in_range(int64_t t);
+bool clock_keep_in_range(int64_t t);
 /* Sets the range of slopes within the prior: either clock against the other. < 0: none. */
-void keep_init(struct clock_told *, double prior_ppm);
-void keep_fini(struct clock_told *);
+void clock_keep_init(struct clock_told *, double prior_ppm);
+void clock_keep_fini(struct clock_told *);
 /* Drops redundant messages. O(n log n) in those added since, O(n) if they were added sorted. clock_tell calls it
  * whenever as many were added as were left, so that memory is bounded by what is kept. */
-void keep_settle(struct clock_told *);
+void clock_keep_settle(struct clock_told *);
 /* Adds messages settled for that prior, none of which is redundant. False, without effect: it is for another prior,
  * there are other messages already, or these are not sorted. */
-bool keep_take(struct clock_told *, bool by_a, const struct net_message *, size_t n, double prior_ppm);
+bool clock_keep_take(struct clock_told *, bool by_a, const struct net_message *, size_t n, double prior_ppm);
 /* Adds the selection of other messages, for the same prior or a wider one. */
-void keep_join(struct clock_told *, const struct clock_told *);
+void clock_keep_join(struct clock_told *, const struct clock_told *);
 
 #endif

@@ -61,7 +61,7 @@ int clock_kept_save(const char *path, uint64_t key, double prior, const struct c
     struct stored_pair *pairs = mem_zalloc((n + 1) * sizeof *pairs);
     uint64_t first = 0;
     for (size_t i = 0; i < n; i++) {
-        keep_settle(parts[i].told);
+        clock_keep_settle(parts[i].told);
         pairs[i] = stored_of(&parts[i], first);
         first += pairs[i].n_sent + pairs[i].n_received;
     }
@@ -81,7 +81,7 @@ int clock_kept_save(const char *path, uint64_t key, double prior, const struct c
 
 static bool span_sound(int64_t begin, int64_t end, bool any)
 {
-    return any ? begin <= end && keep_in_range(begin) && keep_in_range(end) : begin > end;
+    return any ? begin <= end && clock_keep_in_range(begin) && clock_keep_in_range(end) : begin > end;
 }
 
 /* Sums of counts over many stores must not overflow; the messages themselves are checked when they are added. */
@@ -166,7 +166,7 @@ void clock_kept_part(const struct clock_kept *k, size_t i, struct clock_part *ou
 static void tell_side(
     const struct clock_kept *k, const struct net_message *v, size_t n, bool by_a, struct clock_told *to)
 {
-    if (keep_take(to, by_a, v, n, k->prior_ppm))
+    if (clock_keep_take(to, by_a, v, n, k->prior_ppm))
         return;
     for (size_t i = 0; i < n; i++)
         clock_tell(to, by_a, by_a ? v[i].x : v[i].y, by_a ? v[i].y : v[i].x);
@@ -181,9 +181,9 @@ void clock_kept_tell(const struct clock_kept *k, size_t i, struct clock_told *to
     to->received.all += p->received - p->n_received;
     to->dropped += p->dropped;
     if (p->begin_a <= p->end_a) {
-        span_extend(&to->span_a, p->begin_a);
-        span_extend(&to->span_a, p->end_a);
-        span_extend(&to->span_b, p->begin_b);
-        span_extend(&to->span_b, p->end_b);
+        clock_span_extend(&to->span_a, p->begin_a);
+        clock_span_extend(&to->span_a, p->end_a);
+        clock_span_extend(&to->span_b, p->begin_b);
+        clock_span_extend(&to->span_b, p->end_b);
     }
 }

@@ -11,14 +11,14 @@
 static void piece_push(struct net_host *h, int64_t begin, int64_t end)
 {
     struct knot knot;
-    int64_t slope = curve_slope(&h->curve, begin, &knot);
+    int64_t slope = clock_curve_slope(&h->curve, begin, &knot);
     h->pieces[h->npieces++] = (struct clock_piece){.begin = begin,
         .end = end,
         .t0 = knot.t,
         .shift = sat64((i128)knot.y - knot.t),
         .slope_q62 = slope,
-        .error_begin = curve_error(&h->curve, begin),
-        .error_end = curve_error(&h->curve, end)};
+        .error_begin = clock_curve_error(&h->curve, begin),
+        .error_end = clock_curve_error(&h->curve, end)};
 }
 
 /* Makes pieces of the part of the curve that covers the trace, divided at every cut (knots are cuts). */
@@ -43,23 +43,23 @@ static void curve_through(const struct clock_net *net, size_t index, size_t up, 
     struct curve own = {0};
     const struct curve *pair = &own;
     if (error >= 0)
-        trust_curve(net, index, up, error, &own);
+        clock_trust_curve(net, index, up, error, &own);
     else if (index < up)
-        pair = &net_pair_between(net, index, up)->curve;
+        pair = &clock_net_pair_between(net, index, up)->curve;
     else
-        curve_inverse(&net_pair_between(net, index, up)->curve, &own);
+        clock_curve_inverse(&clock_net_pair_between(net, index, up)->curve, &own);
     if (net->hosts.v[up].map.predecessor < 0)
-        curve_copy(pair, out);
+        clock_curve_copy(pair, out);
     else
-        curve_compose(pair, &net->hosts.v[up].curve, out);
-    curve_free(&own);
+        clock_curve_compose(pair, &net->hosts.v[up].curve, out);
+    clock_curve_free(&own);
 }
 
 static void host_curve(struct clock_net *net, size_t index)
 {
     struct net_host *h = &net->hosts.v[index];
     if (h->map.predecessor < 0)
-        curve_identity(&h->curve, h->begin, h->end);
+        clock_curve_identity(&h->curve, h->begin, h->end);
     else
         curve_through(net, index, (size_t)h->map.predecessor, h->trusted_ns, &h->curve);
 }
@@ -87,7 +87,8 @@ static int compare_neighbours(const void *a, const void *b)
 static void add_neighbour(
     struct neighbours *n, const struct clock_net *net, size_t of, size_t host, int64_t trusted_ns, long double width)
 {
-    vec_push(&n->all, ((struct neighbour){of, host, trusted_ns, width + curve_mean_error(&net->hosts.v[host].curve)}));
+    vec_push(
+        &n->all, ((struct neighbour){of, host, trusted_ns, width + clock_curve_mean_error(&net->hosts.v[host].curve)}));
 }
 
 /* Adds the best known of the hosts that are trusted together: through it the others are known best. */
@@ -95,7 +96,8 @@ static void add_trusted(struct neighbours *n, const struct clock_net *net, const
 {
     size_t best = t->hosts.n ? t->hosts.v[0] : 0;
     for (size_t i = 1; i < t->hosts.n; i++)
-        if (curve_mean_error(&net->hosts.v[t->hosts.v[i]].curve) < curve_mean_error(&net->hosts.v[best].curve))
+        if (clock_curve_mean_error(&net->hosts.v[t->hosts.v[i]].curve) <
+            clock_curve_mean_error(&net->hosts.v[best].curve))
             best = t->hosts.v[i];
     for (size_t i = 0; i < t->hosts.n; i++)
         if (t->hosts.v[i] != best)
@@ -145,18 +147,18 @@ static void host_narrow(struct clock_net *net, size_t index, const struct neighb
         if ((int64_t)v[i].host == h->map.predecessor && trusted == (h->trusted_ns >= 0))
             continue;
         curve_through(net, index, v[i].host, v[i].trusted_ns, &other);
-        if (curve_intersect(&h->curve, &other, &both)) {
-            if (curve_mean_error(&both) < 0.99L * curve_mean_error(&h->curve)) {
+        if (clock_curve_intersect(&h->curve, &other, &both)) {
+            if (clock_curve_mean_error(&both) < 0.99L * clock_curve_mean_error(&h->curve)) {
                 struct curve old = h->curve;
                 h->curve = both;
                 both = old;
             }
-            curve_free(&both);
+            clock_curve_free(&both);
         } else if (trusted || h->trusting || net->hosts.v[v[i].host].trusting) {
-            trust_conflict(
-                net, v[i].host, index, curves_apart(&h->curve, &other), trusted ? v[i].trusted_ns : -1, false);
+            clock_trust_conflict(
+                net, v[i].host, index, clock_curves_apart(&h->curve, &other), trusted ? v[i].trusted_ns : -1, false);
         }
-        curve_free(&other);
+        clock_curve_free(&other);
     }
 }
 
@@ -172,18 +174,18 @@ static void narrow_all(struct clock_net *net)
     free(near.first);
 }
 
-void host_reset(struct net_host *h)
+void clock_host_reset(struct net_host *h)
 {
-    curve_free(&h->curve);
+    clock_curve_free(&h->curve);
     free(h->pieces);
     h->pieces = NULL;
     h->npieces = 0;
 }
 
-void maps_build(struct clock_net *net)
+void clock_maps_build(struct clock_net *net)
 {
     for (size_t i = 0; i < net->order.n; i++) {
-        host_reset(&net->hosts.v[net->order.v[i]]);
+        clock_host_reset(&net->hosts.v[net->order.v[i]]);
         host_curve(net, net->order.v[i]);
     }
     narrow_all(net);
@@ -198,7 +200,7 @@ void maps_build(struct clock_net *net)
     }
 }
 
-struct factors host_factors(const struct net_host *h)
+struct factors clock_host_factors(const struct net_host *h)
 {
     const struct clock_map whole = {.pieces = h->pieces, .n = h->npieces};
     if (!h->npieces)

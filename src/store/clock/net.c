@@ -43,12 +43,12 @@ void clock_net_free(struct clock_net *net)
     if (!net)
         return;
     for (size_t i = 0; i < net->hosts.n; i++)
-        host_reset(&net->hosts.v[i]);
+        clock_host_reset(&net->hosts.v[i]);
     for (size_t i = 0; i < net->pairs.n; i++) {
-        pair_reset(&net->pairs.v[i]);
-        keep_fini(&net->pairs.v[i].messages);
+        clock_pair_reset(&net->pairs.v[i]);
+        clock_keep_fini(&net->pairs.v[i].messages);
     }
-    trust_reset(net);
+    clock_trust_reset(net);
     vec_free(&net->trust);
     vec_free(&net->conflicts);
     vec_free(&net->hosts);
@@ -65,8 +65,8 @@ size_t clock_net_host(struct clock_net *net, const char *name, int64_t begin, in
 {
     struct net_host h = {.name = arena_strdup(&net->arena, name)};
     if (begin <= end) {
-        span_extend(&h.trace, clamp64(begin, -CLOCK_TIME_LIMIT, CLOCK_TIME_LIMIT));
-        span_extend(&h.trace, clamp64(end, -CLOCK_TIME_LIMIT, CLOCK_TIME_LIMIT));
+        clock_span_extend(&h.trace, clamp64(begin, -CLOCK_TIME_LIMIT, CLOCK_TIME_LIMIT));
+        clock_span_extend(&h.trace, clamp64(end, -CLOCK_TIME_LIMIT, CLOCK_TIME_LIMIT));
     }
     h.map = (struct clock_map){
         .host = net->hosts.n, .reference = net->hosts.n, .predecessor = -1, .category = CLOCK_ABSENT};
@@ -81,7 +81,7 @@ static struct net_pair *pair_of(struct clock_net *net, size_t a, size_t b)
     uint64_t *at = map_put(&net->pair_of, (uint64_t)a << 32 | b, &fresh);
     if (fresh) {
         vec_push(&net->pairs, ((struct net_pair){.out = {.a = a, .b = b, .category = CLOCK_ABSENT}}));
-        keep_init(&net->pairs.v[net->pairs.n - 1].messages, net->options.drift_prior_ppm);
+        clock_keep_init(&net->pairs.v[net->pairs.n - 1].messages, net->options.drift_prior_ppm);
         *at = net->pairs.n;
     }
     return &net->pairs.v[*at - 1];
@@ -93,7 +93,7 @@ void clock_net_message(struct clock_net *net, size_t a, size_t b, int64_t sent, 
         net->loopback++;
         return;
     }
-    if (!keep_in_range(sent) || !keep_in_range(received)) {
+    if (!clock_keep_in_range(sent) || !clock_keep_in_range(received)) {
         net->dropped++;
         return;
     }
@@ -125,15 +125,15 @@ static void carry_span(struct clock_net *net, size_t host, const struct net_host
 {
     struct net_host *h = &net->hosts.v[host];
     if (from->trace.known) {
-        span_extend(&h->trace, from->trace.begin);
-        span_extend(&h->trace, from->trace.end);
+        clock_span_extend(&h->trace, from->trace.begin);
+        clock_span_extend(&h->trace, from->trace.end);
     }
 }
 
 void clock_net_carry(
     struct clock_net *net, size_t a, size_t b, const struct clock_net *from, size_t from_a, size_t from_b)
 {
-    const struct net_pair *found = net_pair_between(from, from_a, from_b);
+    const struct net_pair *found = clock_net_pair_between(from, from_a, from_b);
     if (a == b || !found || found->same || (a < b) != (from_a < from_b))
         return;
     struct net_pair *p = pair_of(net, a < b ? a : b, a < b ? b : a);
@@ -149,7 +149,7 @@ void clock_net_carry(
     p->usable = found->usable;
     p->width = found->width;
     if (found->usable)
-        curve_copy(&found->curve, &p->curve);
+        clock_curve_copy(&found->curve, &p->curve);
     carry_span(net, a, &from->hosts.v[from_a]);
     carry_span(net, b, &from->hosts.v[from_b]);
     net->fitted = false;
@@ -179,7 +179,7 @@ static void drop_silent_pairs(struct clock_net *net)
     net->pairs.n = n;
 }
 
-struct net_pair *net_pair_between(const struct clock_net *net, size_t a, size_t b)
+struct net_pair *clock_net_pair_between(const struct clock_net *net, size_t a, size_t b)
 {
     const uint64_t *at = map_find(&net->pair_of, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
     return at ? &net->pairs.v[*at - 1] : NULL;
@@ -193,16 +193,16 @@ static void fit_pair(void *arg, size_t i)
     struct clock_told all;
     if (p->carried)
         return;
-    keep_init(&all, net->options.drift_prior_ppm);
+    clock_keep_init(&all, net->options.drift_prior_ppm);
     if (p->tell)
         p->tell(p->tell_arg, &all);
-    keep_join(&all, &p->messages);
-    keep_settle(&all);
-    pair_reset(p);
+    clock_keep_join(&all, &p->messages);
+    clock_keep_settle(&all);
+    clock_pair_reset(p);
     p->span_a = all.span_a;
     p->span_b = all.span_b;
-    pair_solve(net, p, &all);
-    keep_fini(&all);
+    clock_pair_solve(net, p, &all);
+    clock_keep_fini(&all);
 }
 
 /* Maps of a host cover its trace and its messages. */
@@ -214,8 +214,8 @@ static void spans_from_pairs(struct clock_net *net)
             const struct net_span *s = k ? &p->span_b : &p->span_a;
             struct net_host *h = &net->hosts.v[k ? p->out.b : p->out.a];
             if (s->known) {
-                span_extend(&h->trace, s->begin);
-                span_extend(&h->trace, s->end);
+                clock_span_extend(&h->trace, s->begin);
+                clock_span_extend(&h->trace, s->end);
             }
         }
     }
@@ -247,15 +247,15 @@ int clock_net_solve(struct clock_net *net, struct err *e)
         net->hosts.v[i].begin = net->hosts.v[i].trace.begin;
         net->hosts.v[i].end = net->hosts.v[i].trace.end;
     }
-    int rc = trust_build(net, e);
+    int rc = clock_trust_build(net, e);
     if (!rc)
-        rc = tree_build(net, e);
+        rc = clock_tree_build(net, e);
     if (!rc)
-        maps_build(net);
+        clock_maps_build(net);
     return rc;
 }
 
-int net_no_such_host(const struct clock_net *net, const char *name, struct err *e)
+int clock_net_no_such_host(const struct clock_net *net, const char *name, struct err *e)
 {
     struct text names = {.fd = -1};
     for (size_t i = 0; i < net->hosts.n && i < 32; i++)

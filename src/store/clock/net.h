@@ -60,35 +60,37 @@ struct clock_net {
     bool fitted;                     /* the pairs are fitted; maps follow from them */
 };
 
-struct net_pair *net_pair_between(const struct clock_net *, size_t a, size_t b); /* NULL: none; for a fitted net */
-/* "no host is named NAME; the hosts are: …" */
-int net_no_such_host(const struct clock_net *, const char *name, struct err *e);
+/* Returns the pair of a fitted net; NULL: none. */
+struct net_pair *clock_net_pair_between(const struct clock_net *, size_t a, size_t b);
+/* Fails with "no host is named NAME; the hosts are: …". */
+int clock_net_no_such_host(const struct clock_net *, const char *name, struct err *e);
 
 /* pair.c: category, bounds and curve of one pair from its messages. Pairs may be solved in parallel: only the pair is
  * written. */
-void pair_solve(const struct clock_net *, struct net_pair *, const struct clock_told *settled);
-void pair_reset(struct net_pair *);
+void clock_pair_solve(const struct clock_net *, struct net_pair *, const struct clock_told *settled);
+void clock_pair_reset(struct net_pair *);
 /* trust.c: sets of trusted hosts, without those that messages with others of the set contradict (these are
  * recorded). */
-int trust_build(struct clock_net *, struct err *e);
-void trust_reset(struct clock_net *);
+int clock_trust_build(struct clock_net *, struct err *e);
+void clock_trust_reset(struct clock_net *);
 /* Curve from one trusted clock to another, over both traces. */
-void trust_curve(const struct clock_net *, size_t from, size_t to, int64_t error, struct curve *out);
+void clock_trust_curve(const struct clock_net *, size_t from, size_t to, int64_t error, struct curve *out);
 /* Greatest distance between the corridors of two curves between the same clocks, ns; 0: they meet everywhere. */
-int64_t curves_apart(const struct curve *, const struct curve *);
-void trust_conflict(struct clock_net *, size_t a, size_t b, int64_t apart_ns, int64_t error_ns, bool out_of_trust);
+int64_t clock_curves_apart(const struct curve *, const struct curve *);
+void clock_trust_conflict(struct clock_net *, size_t a, size_t b, int64_t apart_ns, int64_t error_ns,
+    bool out_of_trust);
 /* tree.c: islands, references, predecessors (host.map.predecessor, reference, category, island). */
-int tree_build(struct clock_net *, struct err *e);
+int clock_tree_build(struct clock_net *, struct err *e);
 /* map.c: curves and pieces of all hosts along the trees. */
-void maps_build(struct clock_net *);
-void host_reset(struct net_host *);
+void clock_maps_build(struct clock_net *);
+void clock_host_reset(struct net_host *);
 
 /* Line for a whole map, as in LTTV: t_ref = drift * t + offset. */
 struct factors { long double drift, offset_ns; };
-struct factors host_factors(const struct net_host *);
+struct factors clock_host_factors(const struct net_host *);
 
 /* decimal.c: exact decimals of a piece. */
-void decimal_drift(struct text *, const struct clock_piece *);
-void decimal_offset(struct text *, const struct clock_piece *);
+void clock_decimal_drift(struct text *, const struct clock_piece *);
+void clock_decimal_offset(struct text *, const struct clock_piece *);
 
 #endif

@@ -32,7 +32,7 @@ static size_t shear(
         if (shear_point(f, v[i], &(*out)[k]))
             k++;
     *dropped += n - k;
-    hull_sort(*out, k);
+    clock_hull_sort(*out, k);
     return k;
 }
 
@@ -54,8 +54,8 @@ static void sheared_init(struct sheared *s, const struct clock_told *p, uint64_t
     s->nr = shear(&s->frame, p->received.v.v, p->received.v.n, &s->received, dropped);
     s->hull_sent = mem_alloc((s->ns + 1) * sizeof *s->hull_sent);
     s->hull_received = mem_alloc((s->nr + 1) * sizeof *s->hull_received);
-    s->hs = hull_lower(s->sent, s->ns, s->hull_sent);
-    s->hr = hull_upper(s->received, s->nr, s->hull_received);
+    s->hs = clock_hull_lower(s->sent, s->ns, s->hull_sent);
+    s->hr = clock_hull_upper(s->received, s->nr, s->hull_received);
 }
 
 static void sheared_fini(struct sheared *s)
@@ -125,15 +125,15 @@ static void describe(struct clock_pair *out, const struct sheared *s, struct str
         out->category = s->ns || s->nr ? CLOCK_ONE_WAY : CLOCK_ABSENT;
         return;
     }
-    if (hull_fits(s->hull_sent, s->hs, s->hull_received, s->hr)) {
+    if (clock_hull_fits(s->hull_sent, s->hs, s->hull_received, s->hr)) {
         struct hull_bound flattest, steepest;
-        hull_slopes(s->hull_sent, s->hs, s->hull_received, s->hr, &flattest, &steepest);
+        clock_hull_slopes(s->hull_sent, s->hs, s->hull_received, s->hr, &flattest, &steepest);
         describe_bounds(out, &s->frame, &flattest, &steepest, middle);
         return;
     }
     out->category = CLOCK_APPROXIMATE;
     struct hull_line line;
-    if (!hull_compromise(s->hull_sent, s->hs, s->hull_received, s->hr, &line))
+    if (!clock_hull_compromise(s->hull_sent, s->hs, s->hull_received, s->hr, &line))
         return;
     *middle = line_through(line.early, line.late);
     out->drift = (double)(1 + middle->slope);
@@ -163,8 +163,8 @@ static struct net_span span_of(const struct clock_net *net, size_t host, const s
 {
     struct net_span s = net->hosts.v[host].trace;
     if (messages->known) {
-        span_extend(&s, messages->begin);
-        span_extend(&s, messages->end);
+        clock_span_extend(&s, messages->begin);
+        clock_span_extend(&s, messages->end);
     }
     return s;
 }
@@ -198,16 +198,16 @@ static void solve_plain(const struct clock_net *net, struct net_pair *p, const s
     if (p->out.category == CLOCK_APPROXIMATE) {
         /* Estimate, not a bound: no line is true, so the error is the sum of violations. */
         int64_t error = sat64((i128)ceil(fmin(p->out.error_ns, 4e18)));
-        curve_of_line(middle, &s->frame, begin, end, error, slope_from(200e-6L), &p->curve);
+        clock_curve_of_line(middle, &s->frame, begin, end, error, slope_from(200e-6L), &p->curve);
         p->usable = true;
         return;
     }
     struct course course;
-    if (course_fit(s->sent, s->ns, s->received, s->nr, l, &course)) {
-        curve_of_course(&course, &s->frame, begin, end, middle, &p->curve);
+    if (clock_course_fit(s->sent, s->ns, s->received, s->nr, l, &course)) {
+        clock_curve_of_course(&course, &s->frame, begin, end, middle, &p->curve);
         p->usable = true;
     }
-    course_free(&course);
+    clock_course_free(&course);
 }
 
 static void solve_prior(
@@ -216,13 +216,13 @@ static void solve_prior(
     int64_t begin, end;
     struct course course;
     domain(net, p, &s->frame, &begin, &end);
-    if (course_fit(s->sent, s->ns, s->received, s->nr, l, &course)) {
-        curve_of_course(&course, &s->frame, begin, end, NULL, &p->curve);
+    if (clock_course_fit(s->sent, s->ns, s->received, s->nr, l, &course)) {
+        clock_curve_of_course(&course, &s->frame, begin, end, NULL, &p->curve);
         p->usable = true;
         p->against_prior = course.against_prior;
         p->outliers = course.outliers;
     }
-    course_free(&course);
+    clock_course_free(&course);
 }
 
 static void solve_same(const struct clock_net *net, struct net_pair *p)
@@ -232,19 +232,19 @@ static void solve_same(const struct clock_net *net, struct net_pair *p)
     p->out.drift = p->out.drift_min = p->out.drift_max = 1;
     p->out.offset_ns = p->out.offset_at_min_ns = p->out.offset_at_max_ns = p->out.error_ns = 0;
     int64_t begin = a.begin < b.begin ? a.begin : b.begin, end = a.end > b.end ? a.end : b.end;
-    curve_identity(
+    clock_curve_identity(
         &p->curve, begin, sat64((i128)end - begin > CLOCK_SPAN_LIMIT ? (i128)begin + CLOCK_SPAN_LIMIT : end));
     p->usable = true;
     p->width = 0;
 }
 
-void pair_reset(struct net_pair *p)
+void clock_pair_reset(struct net_pair *p)
 {
-    curve_free(&p->curve);
+    clock_curve_free(&p->curve);
     p->usable = false;
 }
 
-void pair_solve(const struct clock_net *net, struct net_pair *p, const struct clock_told *messages)
+void clock_pair_solve(const struct clock_net *net, struct net_pair *p, const struct clock_told *messages)
 {
     p->out.messages_ab = messages->sent.all;
     p->out.messages_ba = messages->received.all;
@@ -269,6 +269,6 @@ void pair_solve(const struct clock_net *net, struct net_pair *p, const struct cl
         solve_plain(net, p, &s, &limits, &middle);
     p->outliers += dropped + messages->dropped;
     if (p->usable)
-        p->width = curve_mean_error(&p->curve);
+        p->width = clock_curve_mean_error(&p->curve);
     sheared_fini(&s);
 }

@@ -267,7 +267,7 @@ static void collect(const struct sweep *w, struct steps_parts *out)
         out->outliers += w->v[i].outlier;
 }
 
-bool steps_split(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low,
+bool clock_steps_split(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low,
     int64_t high, double all, struct steps_parts *out)
 {
     struct sweep *w = mem_zalloc(sizeof *w);
@@ -280,11 +280,11 @@ bool steps_split(const struct point *sent, size_t ns, const struct point *receiv
     free(w->v);
     free(w);
     if (!out->n)
-        steps_free(out);
+        clock_steps_free(out);
     return out->n > 0;
 }
 
-void steps_free(struct steps_parts *p)
+void clock_steps_free(struct steps_parts *p)
 {
     for (size_t i = 0; i < p->n; i++)
         part_free(&p->v[i]);

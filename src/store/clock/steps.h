@@ -11,8 +11,8 @@ struct steps_parts { struct steps_part *v; struct stretch *steps; size_t n; uint
 /* Divides the messages into stretches that a curve with slopes in [low, high] can pass. Drops single messages that
  * contradict the rest; few, but more if the points represent more messages (`all`). False: more than 64 stretches, so
  * it is no clock. O(n) */
-bool steps_split(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low,
+bool clock_steps_split(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low,
     int64_t high, double all, struct steps_parts *out);
-void steps_free(struct steps_parts *);
+void clock_steps_free(struct steps_parts *);
 
 #endif

@@ -158,9 +158,9 @@ static void load_curve(struct net_pair *p, const struct sections *s, const struc
         .growth = k->growth_q62,
         .slowest = k->slowest,
         .fastest = k->fastest};
-    curve_copy(&stored, &p->curve);
+    clock_curve_copy(&stored, &p->curve);
     p->usable = true;
-    p->width = p->same ? 0 : curve_mean_error(&p->curve);
+    p->width = p->same ? 0 : clock_curve_mean_error(&p->curve);
 }
 
 static void load_pair(struct clock_net *net, const struct sections *s, const struct stored_pair *k)

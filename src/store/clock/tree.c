@@ -313,14 +313,14 @@ static int named_reference(const struct clock_net *net, size_t *out, struct err 
     for (size_t h = 0; h < net->hosts.n; h++)
         if (!strcmp(net->hosts.v[h].name, net->options.reference))
             *out = h;
-    return *out < SIZE_MAX || net->options.some_named ? 0 : net_no_such_host(net, net->options.reference, e);
+    return *out < SIZE_MAX || net->options.some_named ? 0 : clock_net_no_such_host(net, net->options.reference, e);
 }
 
 struct island_choice {
     size_t reference, hosts;
 };
 
-int tree_build(struct clock_net *net, struct err *e)
+int clock_tree_build(struct clock_net *net, struct err *e)
 {
     size_t wanted;
     int rc = named_reference(net, &wanted, e);

@@ -22,14 +22,15 @@ int clock_trust_parse(struct arena *arena, const char *s, struct clock_trust *ou
     return 0;
 }
 
-void trust_reset(struct clock_net *net)
+void clock_trust_reset(struct clock_net *net)
 {
     for (size_t i = 0; i < net->trust.n; i++)
         vec_free(&net->trust.v[i].hosts);
     net->trust.n = net->conflicts.n = 0;
 }
 
-void trust_conflict(struct clock_net *net, size_t a, size_t b, int64_t apart_ns, int64_t error_ns, bool out_of_trust)
+void clock_trust_conflict(
+    struct clock_net *net, size_t a, size_t b, int64_t apart_ns, int64_t error_ns, bool out_of_trust)
 {
     struct clock_conflict c = {a, b, apart_ns, error_ns, out_of_trust};
     vec_push(&net->conflicts, c);
@@ -87,18 +88,19 @@ static int name_members(const struct clock_net *net, const struct clock_trust *t
     int rc = 0;
     for (const char *name; !rc && (name = strsep(&rest, ","));)
         if (*name && !add_hosts(net, name, member) && !net->options.some_named)
-            rc = net_no_such_host(net, name, e);
+            rc = clock_net_no_such_host(net, name, e);
     free(names);
     if (rc)
         err_wrap(e, "--trust %s", t->hosts);
     return rc;
 }
 
-void trust_curve(const struct clock_net *net, size_t from, size_t to, int64_t error, struct curve *out)
+void clock_trust_curve(const struct clock_net *net, size_t from, size_t to, int64_t error, struct curve *out)
 {
     const struct net_host *a = &net->hosts.v[from], *b = &net->hosts.v[to];
     i128 begin = a->begin < b->begin ? a->begin : b->begin, end = a->end > b->end ? a->end : b->end;
-    curve_identity(out, sat64(begin), sat64(end - begin > 2 * (i128)CLOCK_TIME_LIMIT ? begin + CLOCK_TIME_LIMIT : end));
+    clock_curve_identity(
+        out, sat64(begin), sat64(end - begin > 2 * (i128)CLOCK_TIME_LIMIT ? begin + CLOCK_TIME_LIMIT : end));
     for (size_t i = 0; i < out->ncuts; i++)
         out->cuts[i].error = error;
     /* Each clock may drift within the error as far as the prior allows: knowledge from messages at an end expires at
@@ -109,12 +111,12 @@ void trust_curve(const struct clock_net *net, size_t from, size_t to, int64_t er
 
 static int64_t gap_at(const struct curve *a, const struct curve *b, int64_t t)
 {
-    i128 off = (i128)curve_at(a, t) - curve_at(b, t),
-         gap = (off < 0 ? -off : off) - curve_error(a, t) - curve_error(b, t);
+    i128 off = (i128)clock_curve_at(a, t) - clock_curve_at(b, t),
+         gap = (off < 0 ? -off : off) - clock_curve_error(a, t) - clock_curve_error(b, t);
     return gap > 0 ? sat64(gap) : 0;
 }
 
-int64_t curves_apart(const struct curve *a, const struct curve *b)
+int64_t clock_curves_apart(const struct curve *a, const struct curve *b)
 {
     int64_t worst = 0, begin = a->cuts[0].t, end = a->cuts[a->ncuts - 1].t;
     for (size_t i = 0; i < a->ncuts + b->ncuts; i++) {
@@ -133,9 +135,9 @@ static int64_t contradicted(const struct clock_net *net, const struct net_pair *
     struct curve same;
     if (!p->usable || (net->options.drift_prior_ppm < 0 && p->out.category == CLOCK_APPROXIMATE))
         return 0;
-    trust_curve(net, p->out.a, p->out.b, error, &same);
-    int64_t apart = curves_apart(&p->curve, &same);
-    curve_free(&same);
+    clock_trust_curve(net, p->out.a, p->out.b, error, &same);
+    int64_t apart = clock_curves_apart(&p->curve, &same);
+    clock_curve_free(&same);
     return apart > 2 ? apart : 0; /* rounding */
 }
 
@@ -176,15 +178,15 @@ static void leave_out(struct clock_net *net, int64_t error, bool *member)
             if ((all.v[i].a == h || all.v[i].b == h) && member[all.v[i].a] && member[all.v[i].b] &&
                 (!worst || all.v[i].apart > worst->apart))
                 worst = &all.v[i];
-        trust_conflict(net, worst->a == h ? worst->b : worst->a, h, worst->apart, error, true);
+        clock_trust_conflict(net, worst->a == h ? worst->b : worst->a, h, worst->apart, error, true);
     }
     vec_free(&all);
 }
 
-int trust_build(struct clock_net *net, struct err *e)
+int clock_trust_build(struct clock_net *net, struct err *e)
 {
     int rc = 0;
-    trust_reset(net);
+    clock_trust_reset(net);
     for (size_t i = 0; !rc && i < net->options.n_trust; i++) {
         const struct clock_trust *t = &net->options.trust[i];
         bool *member = mem_zalloc(net->hosts.n + 1);

@@ -17,8 +17,8 @@ static void write_piece(struct json *j, const struct clock_piece *p)
     json_object(j);
     json_kv_i64(j, "begin", p->begin);
     json_kv_i64(j, "end", p->end);
-    write_decimal(j, "drift", decimal_drift, p);
-    write_decimal(j, "offset_ns", decimal_offset, p);
+    write_decimal(j, "drift", clock_decimal_drift, p);
+    write_decimal(j, "offset_ns", clock_decimal_offset, p);
     json_key(j, "through");
     json_array(j);
     json_i64(j, p->t0);

@@ -135,7 +135,7 @@ static void write_factors(const struct clock_net *net, struct text *t)
     text_puts(t, "Resulting synchronization factors:\n");
     for (size_t i = 0; i < net->hosts.n; i++) {
         const struct net_host *h = &net->hosts.v[i];
-        struct factors f = host_factors(h);
+        struct factors f = clock_host_factors(h);
         struct clock_map whole = {.pieces = h->pieces, .n = h->npieces};
         int64_t start = clock_to_reference(&whole, h->begin), seconds = (int64_t)floor_div(start, 1000000000);
         text_printf(t, "\ttrace %zu drift= %.15Lg offset= %.18Lg (%.9Lf) start time= %lld.%09lld\n", i, f.drift,

@@ -106,7 +106,7 @@ static void dashes(struct net_table *table, int n)
 
 static void measured_cells(const struct clock_net *net, const struct net_host *h, struct net_table *table)
 {
-    long double ppm = (host_factors(h).drift - 1) * 1e6L;
+    long double ppm = (clock_host_factors(h).drift - 1) * 1e6L;
     int64_t middle = (int64_t)(((i128)h->begin + h->end) / 2), least = INT64_MAX, worst = 0;
     for (size_t i = 0; i < h->map.n; i++) {
         const struct clock_piece *p = &h->map.pieces[i];
@@ -118,7 +118,7 @@ static void measured_cells(const struct clock_net *net, const struct net_host *h
     write_drift(cell(table), ppm, clock_drift_error(&h->map, h->begin, h->end) * 1e6L);
     write_offset(cell(table), sat64((i128)clock_to_reference(&h->map, middle) - middle));
     write_errors(cell(table), least, worst);
-    const struct net_pair *p = net_pair_between(net, h->map.host, (size_t)h->map.predecessor);
+    const struct net_pair *p = clock_net_pair_between(net, h->map.host, (size_t)h->map.predecessor);
     text_u64(cell(table), p ? p->out.messages_ab + p->out.messages_ba : 0);
     struct text *t = cell(table);
     text_puts(t, net->hosts.v[h->map.predecessor].name);
