@@ -3,11 +3,11 @@
 that has nothing else, and the demo run from it."""
 import pathlib
 import re
-import shutil
 import subprocess
 import unittest
 
 import weft_e2e
+from needed import program
 from weft_e2e import Case, main, needs, scratch
 
 ROOT = pathlib.Path(weft_e2e.ROOT)
@@ -21,15 +21,20 @@ def call(*command, **more):
     return done.stdout
 
 
-def minimal_system(where):
-    """A Debian with nothing but what every Debian has."""
-    made = subprocess.run([ROOT / "tools" / "minimal-debian", "bare"], stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, check=False)
+def of_minimal_debian(tool, *arguments):
+    """Runs a tool that makes a minimal Debian, which is not possible everywhere. Returns its output."""
+    made = subprocess.run([ROOT / "tools" / tool, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          check=False)
     if made.returncode == 77:
         raise unittest.SkipTest(made.stderr.strip())
     if made.returncode:
-        raise AssertionError(made.stderr)
-    call("cp", "-a", made.stdout.strip(), where / "root")
+        raise AssertionError(made.stdout[-3000:] + made.stderr[-3000:])
+    return made.stdout.strip()
+
+
+def minimal_system(where):
+    """A Debian with nothing but what every Debian has."""
+    call("cp", "-a", of_minimal_debian("minimal-debian", "bare"), where / "root")
     return where / "root"
 
 
@@ -37,16 +42,12 @@ class Package(Case):
     @needs("debootstrap", "git")
     def test_installed_in_a_minimal_system(self):
         made = pathlib.Path(scratch())
-        built = subprocess.run([ROOT / "tools" / "check-minimal", made], stdin=subprocess.DEVNULL, capture_output=True,
-                               text=True, check=False)
-        if built.returncode == 77:
-            raise unittest.SkipTest(built.stderr.strip())
-        self.assertEqual(built.returncode, 0, built.stdout[-3000:] + built.stderr[-3000:])
+        of_minimal_debian("check-minimal", made)
         package, = (p for p in made.glob("weft_*.deb"))
         version = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())[1]
         self.assertEqual(call("dpkg-deb", "-f", package, "Version").strip(), version)
 
-        if lintian := shutil.which("lintian"):
+        if lintian := program("lintian"):
             call(lintian, "--allow-root", "--fail-on", "error", package)
 
         root = minimal_system(made)
