@@ -110,8 +110,8 @@ struct cost {
 
 static uint64_t events_of(struct experiment *x)
 {
-    uint64_t n = experiment_stored_events(x);
-    experiment_close(x);
+    uint64_t n = index_experiment_stored_events(x);
+    index_experiment_close(x);
     return n;
 }
 
@@ -121,7 +121,7 @@ static struct cost index_files(const char *trace, const char *store)
     struct experiment *x;
     struct err e = {0};
     double begin = cpu_seconds();
-    check(experiment_open(&trace, 1, &o, &x, &e), &e);
+    check(index_experiment_open(&trace, 1, &o, &x, &e), &e);
     double seconds = cpu_seconds() - begin;
     return (struct cost){.seconds = seconds, .events = events_of(x)};
 }
@@ -147,7 +147,7 @@ static struct cost index_live(const struct recording *r, const char *store, size
         if (i * questions / r->packets.n == (i + 1) * questions / r->packets.n)
             continue;
         check(index_live_ask(&live, NULL, 1, &x, &e), &e);
-        experiment_close(x);
+        index_experiment_close(x);
         cost.questions++;
     }
     ctf_feed_end(feed);

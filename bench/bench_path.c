@@ -79,13 +79,13 @@ int main(int argc, char **argv)
     const struct clock_net *net;
     struct clock_options clocks = clock_defaults();
     int64_t begin = time_monotonic_ns();
-    if (argc < 3 || experiment_open((const char *const *)argv + 2, (size_t)argc - 2, &o, &x, &e) ||
-        experiment_sync(x, &clocks, &net, &e)) {
+    if (argc < 3 || index_experiment_open((const char *const *)argv + 2, (size_t)argc - 2, &o, &x, &e) ||
+        index_experiment_sync(x, &clocks, &net, &e)) {
         fprintf(stderr, "bench_path STORE TRACE…: %s\n", e.text);
         return 1;
     }
     const struct index_host *hosts;
-    size_t n = experiment_hosts(x, &hosts);
+    size_t n = index_experiment_hosts(x, &hosts);
     printf("{\"bench\":\"open indexed\",\"seconds\":%.4f}\n", (double)(time_monotonic_ns() - begin) / 1e9);
     struct path_local_host *local = mem_zalloc(sizeof *local * n);
     VEC(struct candidate) all = {0};
@@ -112,6 +112,6 @@ int main(int argc, char **argv)
     path_local_free(joined);
     free(local);
     vec_free(&all);
-    experiment_close(x);
+    index_experiment_close(x);
     return 0;
 }

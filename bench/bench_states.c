@@ -206,12 +206,12 @@ int main(int argc, char **argv)
     argc -= queries;
     argv += queries;
     struct index_options o = {.store = argc > 1 ? argv[1] : NULL, .stores = true, .states = true};
-    if (argc < 3 || experiment_open((const char *const *)argv + 2, (size_t)argc - 2, &o, &x, &e)) {
+    if (argc < 3 || index_experiment_open((const char *const *)argv + 2, (size_t)argc - 2, &o, &x, &e)) {
         fprintf(stderr, "bench_states [--queries] STORE TRACE…: %s\n", e.text);
         return 1;
     }
     const struct index_host *hosts;
-    size_t n = experiment_hosts(x, &hosts), found;
+    size_t n = index_experiment_hosts(x, &hosts), found;
     static struct row rows[ROWS];
     found = collect(hosts, n, STATE_THREAD, rows, ROWS);
     measure("threads full range", STATE_THREAD, rows, found, 1.0);
@@ -242,6 +242,6 @@ int main(int argc, char **argv)
             if (!queries)
                 measure_build(&hosts[i]);
         }
-    experiment_close(x);
+    index_experiment_close(x);
     return 0;
 }

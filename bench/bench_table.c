@@ -58,18 +58,18 @@ int main(int argc, char **argv)
     struct err e = {0};
     struct experiment *x;
     struct index_options o = {.store = argc > 1 ? argv[1] : NULL, .stores = true};
-    if (argc < 3 || experiment_open((const char *const *)argv + 2, (size_t)argc - 2, &o, &x, &e)) {
+    if (argc < 3 || index_experiment_open((const char *const *)argv + 2, (size_t)argc - 2, &o, &x, &e)) {
         fprintf(stderr, "bench_table STORE TRACE…: %s\n", e.text);
         return 1;
     }
-    experiment_close(x);
+    index_experiment_close(x);
     int64_t start = time_monotonic_ns();
-    if (experiment_open((const char *const *)argv + 2, (size_t)argc - 2, &o, &x, &e))
+    if (index_experiment_open((const char *const *)argv + 2, (size_t)argc - 2, &o, &x, &e))
         return 1;
     double open_ms = (double)(time_monotonic_ns() - start) / 1e6;
     const struct index_host *hosts;
     const struct ctf_source *sources;
-    size_t n_hosts = experiment_hosts(x, &hosts), n = experiment_sources(x, &sources);
+    size_t n_hosts = index_experiment_hosts(x, &hosts), n = index_experiment_sources(x, &sources);
     struct ctf_merge *m;
     uint64_t events = 0;
     for (size_t i = 0; i < n_hosts; i++)
@@ -82,6 +82,6 @@ int main(int argc, char **argv)
     measure("line", m, events, 1);
     measure("page of 50", m, events, PAGE);
     ctf_merge_free(m);
-    experiment_close(x);
+    index_experiment_close(x);
     return 0;
 }

@@ -48,9 +48,9 @@ static void open_hosts(void)
             &lasting, "mkdir -p '%s' && tar -xJf '%s/three-tier.tar.xz' -C '%s'", dir, WEFT_EXAMPLES, dir)))
         abort();
     atexit(remove_directory);
-    if (experiment_open(&dir, 1, &o, &x, &e))
+    if (index_experiment_open(&dir, 1, &o, &x, &e))
         abort();
-    n_hosts = experiment_hosts(x, &hosts);
+    n_hosts = index_experiment_hosts(x, &hosts);
 }
 
 static uint64_t id_of(void *arg, int32_t host, int32_t row)

@@ -25,16 +25,16 @@ static int open_traces(void **state)
     snprintf(store, sizeof store, "%s/store", top);
     struct index_options o = {.store = store, .stores = true};
     const char *args[] = {traces};
-    if (system(command) || experiment_open(args, 1, &o, &experiment, &e))
+    if (system(command) || index_experiment_open(args, 1, &o, &experiment, &e))
         return -1;
-    return experiment_hosts(experiment, &hosts) < 3;
+    return index_experiment_hosts(experiment, &hosts) < 3;
 }
 
 static int close_traces(void **state)
 {
     char command[4096];
     (void)state;
-    experiment_close(experiment);
+    index_experiment_close(experiment);
     snprintf(command, sizeof command, "rm -r '%s'", top);
     return system(command);
 }

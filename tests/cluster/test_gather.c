@@ -78,7 +78,7 @@ static void start(struct world *w)
         snprintf(trace, sizeof trace, "%s/three-tier/%s", top, names[i]);
         snprintf(store, sizeof store, "%s/store-%s", top, names[i]);
         struct index_options io = {.store = store, .stores = true, .join = true};
-        if (experiment_open(traces, 1, &io, &x, &e))
+        if (index_experiment_open(traces, 1, &io, &x, &e))
             fail_msg("%s", e.text);
         w->nodes[i].trace_set = cluster_trace_set_new(x, NULL, NULL);
         assert_int_equal(cluster_subject_of("gather", names[i], subject, &e), 0);

@@ -141,9 +141,10 @@ static struct place open_place(void)
     snprintf(path, sizeof path, "%s/three-tier", top);
     struct index_options o = {.store = store, .stores = true};
     struct clock_options clocks = clock_defaults();
-    if (experiment_open(args, 1, &o, &p.experiment, &e) || experiment_sync(p.experiment, &clocks, &p.net, &e))
+    if (index_experiment_open(args, 1, &o, &p.experiment, &e) ||
+        index_experiment_sync(p.experiment, &clocks, &p.net, &e))
         fail_msg("%s", e.text);
-    assert_int_equal(experiment_hosts(p.experiment, &p.hosts), HOSTS);
+    assert_int_equal(index_experiment_hosts(p.experiment, &p.hosts), HOSTS);
     for (size_t i = 0; i < HOSTS; i++)
         p.parts[i] = (struct path_local_host){
             p.hosts[i].name, p.hosts[i].graph, p.hosts[i].flows, clock_net_map(p.net, i)};
@@ -154,7 +155,7 @@ static struct place open_place(void)
 static void close_place(struct place *p)
 {
     path_local_free(p->local);
-    experiment_close(p->experiment);
+    index_experiment_close(p->experiment);
 }
 
 static char *shown(const struct path *p, const struct path_source *source)

@@ -78,11 +78,11 @@ static int open_local(struct asker *a, const char *store, const char *const *tra
     const struct index_host *hosts;
     const struct clock_net *net;
     struct index_options o = {.store = store, .stores = true};
-    int rc = experiment_open(traces, n, &o, &a->experiment, e);
-    rc = rc ? rc : experiment_sync(a->experiment, &a->clocks, &net, e);
+    int rc = index_experiment_open(traces, n, &o, &a->experiment, e);
+    rc = rc ? rc : index_experiment_sync(a->experiment, &a->clocks, &net, e);
     if (rc)
         return rc;
-    size_t n_hosts = experiment_hosts(a->experiment, &hosts);
+    size_t n_hosts = index_experiment_hosts(a->experiment, &hosts);
     struct path_local_host *parts = a->parts = mem_zalloc((n_hosts + 1) * sizeof *parts);
     for (size_t i = 0; i < n_hosts; i++)
         parts[i] = (struct path_local_host){hosts[i].name, hosts[i].graph, hosts[i].flows, clock_net_map(net, i)};
@@ -166,7 +166,7 @@ int main(int argc, char **argv)
     path_local_free(a.local);
     free(a.parts);
     if (a.experiment)
-        experiment_close(a.experiment);
+        index_experiment_close(a.experiment);
     cluster_cache_close(a.cache);
     if (a.bus)
         bus_close(a.bus);

@@ -469,7 +469,7 @@ class Usage(Shared):
     def test_wrong_use(self):
         elsewhere = scratch()
         for args, what in (
-                (("index", "--cluster", self.broker.url, self.top), "Give --share DIR"),
+                (("index", "--cluster", self.broker.url, self.top), "--share is missing"),
                 (("index", "--share", self.top, self.top), "give --cluster URL"),
                 (("index", "--forget", self.top), "give --cluster URL"),
                 (("index", "--cluster", self.broker.url, "--share", self.top, "--memory", "1G"), "each node's own"),

@@ -9,8 +9,8 @@ from weft_e2e import Case, Truth, load, main, scenario, scratch
 
 CHAIN = ("proxy", "app", "db")
 MACHINES = ("10.77.0.11", "10.77.0.12")
-COUNTED = re.compile(r"(\d+) packets of tunnels carried others and are not counted; what (\d+) of them carried")
-TRANSLATED = re.compile(r"(\d+) datagrams went on under translated addresses")
+COUNTED = re.compile(r"(\d+) packets of tunnels are not counted; what (\d+) of them carried")
+TRANSLATED = re.compile(r"(\d+) datagrams had their addresses translated")
 
 
 class Pods(Case):

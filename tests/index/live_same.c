@@ -51,8 +51,8 @@ void live_same(const struct live_world *w, const struct live_kept *k)
     struct index_host used[MOST_TRACES];
     const struct index_trace *traces;
     const struct index_host *hosts;
-    size_t n = experiment_traces(k->x, &traces), n_kernel = 0;
-    experiment_hosts(k->x, &hosts);
+    size_t n = index_experiment_traces(k->x, &traces), n_kernel = 0;
+    index_experiment_hosts(k->x, &hosts);
     assert_int_equal(n, w->n);
     for (size_t i = 0; i < n; i++) {
         const struct index_host *h = &hosts[traces[i].host];
@@ -128,15 +128,15 @@ void live_same_whole(const struct live_world *w, struct experiment *x, const cha
     char store[700];
     snprintf(store, sizeof store, "%s/whole", live_stores);
     const struct index_options options = {.store = store, .stores = true, .states = true, .user_space = true};
-    if (experiment_open(&path, 1, &options, &y, &e))
+    if (index_experiment_open(&path, 1, &options, &y, &e))
         fail_msg("%s", e.text);
     const struct index_trace *a, *b;
     const struct index_host *g, *h;
-    size_t n = experiment_traces(x, &a), n_hosts = experiment_hosts(x, &g);
-    assert_int_equal(n, experiment_traces(y, &b));
-    assert_int_equal(n_hosts, experiment_hosts(y, &h));
-    assert_int_equal(experiment_stored_events(x), experiment_stored_events(y));
-    assert_int_equal(experiment_partial(x), experiment_partial(y));
+    size_t n = index_experiment_traces(x, &a), n_hosts = index_experiment_hosts(x, &g);
+    assert_int_equal(n, index_experiment_traces(y, &b));
+    assert_int_equal(n_hosts, index_experiment_hosts(y, &h));
+    assert_int_equal(index_experiment_stored_events(x), index_experiment_stored_events(y));
+    assert_int_equal(index_experiment_partial(x), index_experiment_partial(y));
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(a[i].is_kernel, b[i].is_kernel);
         same_types(a[i].types, b[i].types);
@@ -148,11 +148,11 @@ void live_same_whole(const struct live_world *w, struct experiment *x, const cha
         assert_true(g[i].begin == h[i].begin && g[i].end == h[i].end);
     }
     struct text p = {.fd = -1}, q = {.fd = -1};
-    if (experiment_sync(x, &o, &one, &e) || experiment_sync(y, &o, &other, &e))
+    if (index_experiment_sync(x, &o, &one, &e) || index_experiment_sync(y, &o, &other, &e))
         fail_msg("%s", e.text);
     assert_string_equal(clocks_of(one, &p), clocks_of(other, &q));
     text_fini(&p);
     text_fini(&q);
-    experiment_close(y);
+    index_experiment_close(y);
     live_remove_tree(store);
 }

@@ -111,7 +111,7 @@ void live_close(struct live_world *w)
 
 static void free_kept(struct live_kept *k)
 {
-    experiment_close(k->x);
+    index_experiment_close(k->x);
     for (size_t i = 0; i < MOST_TRACES; i++)
         one_pass_free(&k->passes[i]);
     *k = (struct live_kept){0};
@@ -162,7 +162,7 @@ void live_finish(struct live_world *w, const char *path)
     live_ask_and_compare(w);
     struct experiment *x = live_ask(w);
     live_same_whole(w, x, path);
-    experiment_close(x);
+    index_experiment_close(x);
     for (size_t i = 0; i < w->n_kept; i++) {
         live_same(w, &w->kept[i]);
         free_kept(&w->kept[i]);
@@ -235,7 +235,7 @@ void live_run(struct live_world *w, const char *path, int asks, int restarts)
         if (fed_roll(all) < (uint64_t)asks)
             live_ask_and_compare(w);
         else if (fed_roll(all) < (uint64_t)asks * 8) /* makes many small chunks */
-            experiment_close(live_ask(w));
+            index_experiment_close(live_ask(w));
         if (restarts && !r->done && fed_roll(all) < 3) {
             live_restart(w, r);
             restarts--;

@@ -49,7 +49,7 @@ static struct experiment *open_in(const char *dir, const char *store, uint64_t m
     struct index_options how = {.stores = true, .states = true, .store = at, .memory = memory};
     struct experiment *x;
     struct err e = {0};
-    if (experiment_open(&dir, 1, &how, &x, &e))
+    if (index_experiment_open(&dir, 1, &how, &x, &e))
         fail_msg("%s", e.text);
     free(at);
     return x;
@@ -191,7 +191,7 @@ static bool notes_cpu(const struct experiment *x, int cpu)
     char words[40];
     int found = 0;
     snprintf(words, sizeof words, " CPU %d:", cpu);
-    for (size_t i = 0, n = experiment_notes(x, &notes); i < n; i++)
+    for (size_t i = 0, n = index_experiment_notes(x, &notes); i < n; i++)
         found += notes[i].kind == INDEX_NOTE_INPUT && strstr(notes[i].text, words);
     return found == 1;
 }
@@ -208,10 +208,10 @@ static void without(const char *dir, const char *file, bool and_index, int cpu, 
     shell("rm -rf '%s/a' '%s/b'", scratch, scratch);
     struct experiment *whole = open_in(dir, "a", 0), *cut = open_in(path, "b", memory);
     const struct index_host *of_whole, *of_cut;
-    assert_int_equal(experiment_hosts(whole, &of_whole), 1);
-    assert_int_equal(experiment_hosts(cut, &of_cut), 1);
-    assert_false(experiment_partial(whole));
-    assert_true(experiment_partial(cut));
+    assert_int_equal(index_experiment_hosts(whole, &of_whole), 1);
+    assert_int_equal(index_experiment_hosts(cut, &of_cut), 1);
+    assert_false(index_experiment_partial(whole));
+    assert_true(index_experiment_partial(cut));
     assert_true(notes_cpu(cut, cpu));
     struct told graph = {0}, states = {0};
     compare_graphs(path, of_whole->graph, of_cut->graph, &graph);
@@ -221,8 +221,8 @@ static void without(const char *dir, const char *file, bool and_index, int cpu, 
         100.0 * (double)states.known / (double)(states.known + states.unknown));
     assert_true((double)graph.known > least_known * (double)(graph.known + graph.unknown));
     assert_true((double)states.known > least_known * (double)(states.known + states.unknown));
-    experiment_close(whole);
-    experiment_close(cut);
+    index_experiment_close(whole);
+    index_experiment_close(cut);
     free(path);
 }
 

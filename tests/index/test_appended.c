@@ -125,13 +125,13 @@ static size_t stay(bool *first)
     size_t same = 0;
     if (!access(store, F_OK))
         before = list_files();
-    if (experiment_open(args, 1, &how, &x, &e))
+    if (index_experiment_open(args, 1, &how, &x, &e))
         fail_msg("%s", e.text);
-    assert_int_equal(experiment_traces(x, &trace), 1);
+    assert_int_equal(index_experiment_traces(x, &trace), 1);
     open_all(&fresh, traces);
     assert_int_equal(ctf_trace_items(trace->trace), ctf_trace_items(fresh.sources[0].trace));
     close_all(&fresh);
-    experiment_close(x);
+    index_experiment_close(x);
     after = list_files();
     for (size_t i = 0; i < before.n; i++) {
         bool is = has(&after, &before.v[i]);

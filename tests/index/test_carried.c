@@ -18,7 +18,7 @@ static struct experiment *open_store(bool stores)
     struct index_options how = {.stores = stores, .user_space = true, .store = dir};
     struct experiment *x;
     struct err e = {0};
-    if (experiment_open(args, 1, &how, &x, &e))
+    if (index_experiment_open(args, 1, &how, &x, &e))
         fail_msg("%s", e.text);
     free(traces);
     free(dir);
@@ -94,7 +94,7 @@ static size_t damage_carries(void)
 static bool tells_of_carry(const struct experiment *x)
 {
     const struct index_note *notes;
-    size_t n = experiment_notes(x, &notes);
+    size_t n = index_experiment_notes(x, &notes);
     for (size_t i = 0; i < n; i++)
         if (strstr(notes[i].text, "\"carry\"") && strstr(notes[i].text, "built again"))
             return true;
@@ -110,9 +110,9 @@ static bool verify_tells(void)
 {
     bool told = false;
     struct experiment *x = open_store(false);
-    int rc = experiment_verify(x, on_finding, &told, NULL);
+    int rc = index_experiment_verify(x, on_finding, &told, NULL);
     assert_int_equal(rc, told ? ERR_FORMAT : 0);
-    experiment_close(x);
+    index_experiment_close(x);
     return told;
 }
 
@@ -134,7 +134,7 @@ static void damage_is_found_where_it_is_used(void **state)
         }
         struct experiment *x = open_store(true);
         assert_int_equal(tells_of_carry(x), i >= DAMAGED_FROM);
-        experiment_close(x);
+        index_experiment_close(x);
         assert_false(verify_tells());
     }
 }
@@ -143,13 +143,13 @@ static void damage_is_found_where_it_is_used(void **state)
 static void opening_does_not_need_it(void **state)
 {
     struct experiment *x = open_store(true);
-    uint64_t events = experiment_stored_events(x);
-    experiment_close(x);
+    uint64_t events = index_experiment_stored_events(x);
+    index_experiment_close(x);
     assert_true(damage_carries() > 0);
     x = open_store(true);
     assert_false(tells_of_carry(x));
-    assert_int_equal(experiment_stored_events(x), events);
-    experiment_close(x);
+    assert_int_equal(index_experiment_stored_events(x), events);
+    index_experiment_close(x);
     assert_true(verify_tells());
 }
 

@@ -99,16 +99,16 @@ static struct opened open_tree(const char *tree)
     struct ctf_merge *m;
     struct ctf_event ev[64];
     struct err e = {0};
-    if (experiment_open(args, 1, &o, &x, &e))
+    if (index_experiment_open(args, 1, &o, &x, &e))
         fail_msg("%s", e.text);
-    assert_int_equal(experiment_sources(x, &sources), 1);
+    assert_int_equal(index_experiment_sources(x, &sources), 1);
     struct opened out = {.fingerprint = ctf_trace_fingerprint(sources[0].trace)};
     assert_int_equal(ctf_merge_new(sources, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &m, &e), 0);
     for (size_t n; (n = ctf_merge_next(m, ev, 64)) > 0;)
         out.events += n;
     ctf_merge_free(m);
-    out.lost = experiment_intact(x, &e) == ERR_LOST;
-    experiment_close(x);
+    out.lost = index_experiment_intact(x, &e) == ERR_LOST;
+    index_experiment_close(x);
     out.written = catalogue_is_there(tree);
     return out;
 }

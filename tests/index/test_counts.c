@@ -71,7 +71,7 @@ static struct experiment *open_world(void)
     struct index_options how = {.stores = true, .user_space = true, .store = store};
     struct experiment *x;
     struct err e = {0};
-    if (experiment_open(args, 1, &how, &x, &e))
+    if (index_experiment_open(args, 1, &how, &x, &e))
         fail_msg("%s", e.text);
     free(traces);
     free(store);
@@ -81,7 +81,7 @@ static struct experiment *open_world(void)
 static uint64_t items_of(struct experiment *x)
 {
     const struct index_trace *traces;
-    assert_int_equal(experiment_traces(x, &traces), 1);
+    assert_int_equal(index_experiment_traces(x, &traces), 1);
     return ctf_trace_items(traces->trace);
 }
 
@@ -101,12 +101,12 @@ static void only_what_is_new_is_read(void **state)
             spoil(i - 2);
         struct experiment *x = open_world();
         assert_int_equal(items_of(x), sum);
-        experiment_close(x);
+        index_experiment_close(x);
     }
     assert_true(count_alone("world") < sum); /* the sum would reveal reading */
     struct experiment *x = open_world();     /* existing stores */
     assert_int_equal(items_of(x), sum);
-    experiment_close(x);
+    index_experiment_close(x);
 }
 
 /* Checks that files of chunks replaced while they are open, by any process, are still used, also by new clients: the
@@ -120,21 +120,21 @@ static void what_is_replaced_serves_on(void **state)
         struct archive a = {true, i + 1, 0, 1700000000};
         archive_name(name, i);
         write_archive(&a, name, i, false);
-        experiment_close(open_world());
+        index_experiment_close(open_world());
     }
     uint64_t sum = count_alone("world");
     struct experiment *x = open_world(), *other = open_world();
     struct err e = {0};
     bool joined;
-    for (size_t joins = 0; !experiment_join(other, &(struct index_options){0}, &joined, &e) && joined; joins++)
+    for (size_t joins = 0; !index_experiment_join(other, &(struct index_options){0}, &joined, &e) && joined; joins++)
         assert_in_range(joins, 0, ARCHIVES);
     assert_int_equal(e.code, 0);
-    experiment_close(other);
+    index_experiment_close(other);
     for (size_t i = 0; i + 1 < ARCHIVES; i++)
         spoil(i);
     assert_true(count_alone("world") < sum);
     assert_int_equal(items_of(x), sum);
-    experiment_close(x);
+    index_experiment_close(x);
 }
 
 /* A store that is gone: what it had is read. An archive that is gone: nothing of it is counted. */
@@ -148,7 +148,7 @@ static void what_is_missing_is_read(void **state)
         struct archive a = {true, i + 1, 0, 1700000000};
         archive_name(name, i);
         write_archive(&a, name, i, true);
-        experiment_close(open_world());
+        index_experiment_close(open_world());
     }
     sum = count_alone("world");
     struct experiment *x = open_world();
@@ -156,15 +156,15 @@ static void what_is_missing_is_read(void **state)
     assert_int_equal(system(command), 0);
     free(command);
     assert_int_equal(items_of(x), sum);
-    experiment_close(x);
+    index_experiment_close(x);
     x = open_world(); /* rebuilds */
     assert_int_equal(items_of(x), sum);
-    experiment_close(x);
+    index_experiment_close(x);
     remove_tree("world/a0");
     assert_true(count_alone("world") < sum);
     x = open_world();
     assert_int_equal(items_of(x), count_alone("world"));
-    experiment_close(x);
+    index_experiment_close(x);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that are cut off while they are in use: whatever is asked comes to its end inside the file, experiment_intact
- * tells, and the next opening builds again what was cut. The recorded cluster is copied; each store and a stream are
- * cut at many places, and all that can be asked is asked. */
+/* Files that are cut off while they are in use: whatever is asked comes to its end inside the file,
+ * index_experiment_intact tells, and the next opening builds again what was cut. The recorded cluster is copied; each
+ * store and a stream are cut at many places, and all that can be asked is asked. */
 #include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -77,10 +77,11 @@ static struct opened open_all(void)
     snprintf(store, sizeof store, "%s/store", place);
     const char *args[] = {trace};
     struct clock_options clocks = clock_defaults();
-    if (experiment_open(args, 1, &(struct index_options){.store = store, .stores = true, .states = true}, &o.x, &e) ||
-        experiment_sync(o.x, &clocks, &o.net, &e))
+    if (index_experiment_open(
+            args, 1, &(struct index_options){.store = store, .stores = true, .states = true}, &o.x, &e) ||
+        index_experiment_sync(o.x, &clocks, &o.net, &e))
         fail_msg("%s", e.text);
-    o.n = experiment_hosts(o.x, &o.hosts);
+    o.n = index_experiment_hosts(o.x, &o.hosts);
     for (size_t i = 0; i < o.n; i++)
         o.built |= o.hosts[i].built;
     return o;
@@ -177,7 +178,7 @@ static void ask_paths(const struct opened *o)
 static size_t read_events(const struct opened *o, size_t most, uint64_t *times)
 {
     const struct ctf_source *sources;
-    size_t n = experiment_sources(o->x, &sources), sum = 0, k;
+    size_t n = index_experiment_sources(o->x, &sources), sum = 0, k;
     struct ctf_merge *m;
     struct ctf_event ev[256];
     *times = 0;
@@ -244,13 +245,13 @@ static bool cut_and_ask(const char *file, off_t to)
     struct cut cut = {file, to, (useconds_t)(to % 5) * 3000};
     pthread_t cutter;
     void *done = NULL;
-    bool good = !o.built && !experiment_intact(o.x, &e) && !pthread_create(&cutter, NULL, make_cut, &cut);
+    bool good = !o.built && !index_experiment_intact(o.x, &e) && !pthread_create(&cutter, NULL, make_cut, &cut);
     if (!cut.after_us)
         usleep(2000);
     ask_all(&o);
-    good = good && !pthread_join(cutter, &done) && done && experiment_intact(o.x, &e) == ERR_LOST &&
+    good = good && !pthread_join(cutter, &done) && done && index_experiment_intact(o.x, &e) == ERR_LOST &&
         strstr(e.text, file) && strstr(e.text, "shorter");
-    experiment_close(o.x);
+    index_experiment_close(o.x);
     return good;
 }
 
@@ -260,8 +261,8 @@ static bool builds(const char *file, off_t to)
     (void)file;
     (void)to;
     struct opened o = open_all();
-    bool good = o.built && !experiment_intact(o.x, NULL);
-    experiment_close(o.x);
+    bool good = o.built && !index_experiment_intact(o.x, NULL);
+    index_experiment_close(o.x);
     return good;
 }
 

@@ -35,10 +35,10 @@ static void open_args(struct opened *o, const char *const *args, size_t n, uint6
     *o = (struct opened){.n = 0};
     strcpy(o->store, access("/dev/shm", W_OK) ? "/tmp/weft-far-XXXXXX" : "/dev/shm/weft-far-XXXXXX");
     assert_non_null(mkdtemp(o->store));
-    if (experiment_open(
+    if (index_experiment_open(
             args, n, &(struct index_options){.store = o->store, .stores = true, .memory = memory}, &o->x, &e))
         fail_msg("%s", e.text);
-    o->n = experiment_hosts(o->x, &o->hosts);
+    o->n = index_experiment_hosts(o->x, &o->hosts);
     assert_in_range(o->n, 1, MOST_HOSTS);
 }
 
@@ -51,7 +51,7 @@ static void run(const char *format, const char *a, const char *b)
 
 static void close_opened(struct opened *o)
 {
-    experiment_close(o->x);
+    index_experiment_close(o->x);
     run("rm -rf %s", o->store, "");
 }
 
@@ -66,7 +66,7 @@ static void compare_by(const struct opened *o, struct flow_store *const *flows, 
         far[h] = index_far_host_of(&o->hosts[h]);
         far[h].flows = flows[h];
     }
-    if (experiment_sync(o->x, by, &here, &e) || index_sync_far(far, o->n, by, NULL, &there, &e))
+    if (index_experiment_sync(o->x, by, &here, &e) || index_sync_far(far, o->n, by, NULL, &there, &e))
         fail_msg("%s", e.text);
     far_same_nets(here, there, "of extracts");
     clock_net_free(there);

@@ -73,7 +73,7 @@ static int open_world(bool force, struct experiment **x, struct err *e)
     const char *args[] = {traces};
     struct index_options how = {.stores = true, .user_space = true, .force = force};
     *e = (struct err){0};
-    int rc = experiment_open(args, 1, &how, x, e);
+    int rc = index_experiment_open(args, 1, &how, x, e);
     free(traces);
     return rc;
 }
@@ -81,7 +81,7 @@ static int open_world(bool force, struct experiment **x, struct err *e)
 static const char *dir_of(const struct experiment *x)
 {
     const struct index_trace *t;
-    assert_int_equal(experiment_traces(x, &t), 1);
+    assert_int_equal(index_experiment_traces(x, &t), 1);
     return t->store_dir;
 }
 
@@ -89,7 +89,7 @@ static bool notes_have(const struct experiment *x, const char *part)
 {
     const struct index_note *v;
     bool found = false;
-    for (size_t i = 0, n = experiment_notes(x, &v); i < n; i++)
+    for (size_t i = 0, n = index_experiment_notes(x, &v); i < n; i++)
         found |= strstr(v[i].text, part) != NULL;
     return found;
 }
@@ -106,7 +106,7 @@ static void a_linked_directory_is_not_entered(void **state)
     assert_non_null(strstr(dir_of(x), cache));
     assert_true(notes_have(x, "symbolic link"));
     expect_untouched();
-    experiment_close(x);
+    index_experiment_close(x);
     free(cache);
 }
 
@@ -125,11 +125,11 @@ static void a_linked_lock_is_not_written(void **state)
         run(locks[i]);
         if (open_world(false, &x, &e))
             fail_msg("%s", e.text);
-        assert_true(experiment_partial(x));
+        assert_true(index_experiment_partial(x));
         assert_true(notes_have(x, "/.weft/lock: "));
         assert_true(notes_have(x, "--store"));
         expect_untouched();
-        experiment_close(x);
+        index_experiment_close(x);
     }
 }
 
@@ -143,7 +143,7 @@ static void links_of_stores_are_replaced(void **state)
         "ln -s ../../victim/lock manifest.tmp.$PPID.$i; ln -s ../../victim/lock chunk.1.tmp.$PPID.$i; done");
     if (open_world(false, &x, &e))
         fail_msg("%s", e.text);
-    experiment_close(x);
+    index_experiment_close(x);
     expect_untouched();
     struct stat st;
     char *manifest = below("world/.weft/manifest");
@@ -165,7 +165,7 @@ static void other_names_stay(void **state)
     write_text("world/.weft", "chunk.10.tmp.0123456789abcdef", "left behind");
     if (open_world(true, &x, &e))
         fail_msg("%s", e.text);
-    experiment_close(x);
+    index_experiment_close(x);
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         char *path = mem_printf("%s/world/.weft/%s", scratch, kept[i]);
         if (access(path, F_OK))
@@ -210,7 +210,7 @@ static void swapped_while_it_is_built(void **state)
         struct experiment *x = NULL;
         struct err e;
         if (!open_world(i % 2, &x, &e))
-            experiment_close(x);
+            index_experiment_close(x);
         else
             assert_true(e.text[0]);
     }
@@ -254,7 +254,7 @@ static void stores_of_others_are_read(void **state)
     begin();
     if (open_world(false, &x, &e))
         fail_msg("%s", e.text);
-    experiment_close(x);
+    index_experiment_close(x);
     run("chmod -R a+rX,a-w '%1$s' && mkdir -p '%1$s/cache' 2>/dev/null; chmod u+w '%1$s' && mkdir -p '%1$s/cache' && "
         "chmod 777 '%1$s/cache'");
     assert_int_equal(as_another(), 't');

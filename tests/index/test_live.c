@@ -39,7 +39,7 @@ static void run_slowly(struct live_world *w, const char *path, int asks, int res
         if (++steps % every == 0)
             live_ask_and_compare(w);
         else if (fed_roll(4) == 0) /* makes many small chunks */
-            experiment_close(live_ask(w));
+            index_experiment_close(live_ask(w));
         if (restarts && !r->done && fed_roll(STEPS / 2) == 0) {
             live_restart(w, r);
             feed_held(r, until[i]);

@@ -157,14 +157,14 @@ static void ask_and_compare(const struct counted *c, size_t counters)
     const struct index_host *h;
     if (index_live_ask(&c->live, NULL, 1, &x, &e))
         fail_msg("%s", e.text);
-    assert_int_equal(experiment_hosts(x, &h), 1);
+    assert_int_equal(index_experiment_hosts(x, &h), 1);
     assert_true(one_pass_build(&p, c->whole, index_live_until(c->live)));
     assert_int_equal(h->events, p.events);
     assert_int_equal(state_counters(p.states, STATE_CPU_COUNTER), counters);
     assert_int_equal(state_counters(h->states, STATE_CPU_COUNTER), counters);
     live_same_states(p.states, h->states, "counted");
     one_pass_free(&p);
-    experiment_close(x);
+    index_experiment_close(x);
 }
 
 /* Returns the number with the packets up to that one. */

@@ -70,15 +70,15 @@ static void open_followed(const struct followed *f)
     const char *dir = f->dir;
     const struct index_host *h;
     struct one_pass p;
-    if (experiment_open(&dir, 1, &(struct index_options){.stores = true, .states = true}, &x, &e))
+    if (index_experiment_open(&dir, 1, &(struct index_options){.stores = true, .states = true}, &x, &e))
         fail_msg("%s", e.text);
-    assert_int_equal(experiment_hosts(x, &h), 1);
+    assert_int_equal(index_experiment_hosts(x, &h), 1);
     assert_false(h->built);
     assert_true(one_pass_build(&p, f->w.of[0].whole, INT64_MAX));
     assert_int_equal(h->events, p.events);
     live_same_states(p.states, h->states, f->dir);
     one_pass_free(&p);
-    experiment_close(x);
+    index_experiment_close(x);
 }
 
 static void follow_recorded(const char *below, const char *name, uint64_t memory, int restarts)

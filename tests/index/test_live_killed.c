@@ -83,7 +83,7 @@ static void feed_until_killed(struct said *s, void *arg)
         if (fed_roll(4) == 0)
             live_read_some(r);
         if (fed_roll(50) == 0)
-            experiment_close(live_ask(&w));
+            index_experiment_close(live_ask(&w));
         tell(s, r->live);
     }
     if (index_live_end(r->live, &e))
@@ -204,16 +204,16 @@ static void index_as_in_one_pass(const struct following *f)
     const char *dir = f->dir;
     const struct index_host *h;
     const struct index_options o = {.stores = true, .states = true, .user_space = true, .join = true};
-    if (experiment_open(&dir, 1, &o, &x, &e))
+    if (index_experiment_open(&dir, 1, &o, &x, &e))
         fail_msg("%s", e.text);
-    assert_int_equal(experiment_hosts(x, &h), 1);
+    assert_int_equal(index_experiment_hosts(x, &h), 1);
     assert_true(one_pass_build(&p, f->w->of[0].whole, INT64_MAX));
     assert_true(h->events == p.events && h->lost_events == p.lost_events && h->begin == p.begin && h->end == p.end);
     live_same_states(p.states, h->states, f->dir);
-    assert_false(experiment_partial(x));
+    assert_false(index_experiment_partial(x));
     live_same_whole(f->w, x, f->dir);
     one_pass_free(&p);
-    experiment_close(x);
+    index_experiment_close(x);
 }
 
 static void followed(void **state)

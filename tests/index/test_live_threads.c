@@ -101,7 +101,7 @@ static void *run_reader(void *arg)
     const struct index_host *h;
     const struct index_note *notes;
     uint64_t events;
-    for (size_t i = 0, n = experiment_hosts(r->x, &h); i < n; i++) {
+    for (size_t i = 0, n = index_experiment_hosts(r->x, &h); i < n; i++) {
         for (size_t row = 0; h[i].graph && row < graph_rows(h[i].graph); row++) {
             struct graph_row g;
             uint64_t id = index_row_id(&h[i], (int32_t)row);
@@ -111,9 +111,9 @@ static void *run_reader(void *arg)
         for (size_t k = 0; h[i].types && k < index_types(h[i].types); k++)
             r->sum += strlen(index_type(h[i].types, k, &events)->name) + events;
     }
-    for (size_t i = 0, n = experiment_notes(r->x, &notes); i < n; i++)
+    for (size_t i = 0, n = index_experiment_notes(r->x, &notes); i < n; i++)
         r->sum += strlen(notes[i].text);
-    r->sum += experiment_stored_events(r->x);
+    r->sum += index_experiment_stored_events(r->x);
     return NULL;
 }
 
@@ -156,7 +156,7 @@ static void many_threads(const char *below)
         during += !fed && until > INT64_MIN;
         pthread_mutex_unlock(&s.lock);
         compare(&s, x, until);
-        experiment_close(x); /* closes it while feeding goes on */
+        index_experiment_close(x); /* closes it while feeding goes on */
     }
     pthread_mutex_lock(&s.lock);
     s.answers = ANSWERS;

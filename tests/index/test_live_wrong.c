@@ -9,7 +9,7 @@ static bool is_noted(const struct experiment *x, int kind, const char *part)
 {
     const struct index_note *v;
     bool any = false;
-    for (size_t i = 0, n = experiment_notes(x, &v); i < n; i++)
+    for (size_t i = 0, n = index_experiment_notes(x, &v); i < n; i++)
         any |= v[i].kind == kind && strstr(v[i].text, part);
     return any;
 }
@@ -32,10 +32,10 @@ static void late(void **state)
         ctf_feed_quiet(r->feed, r->files.files.v[i].line, end);
     struct experiment *early = live_ask(&w);
     const struct index_host *h;
-    experiment_hosts(early, &h);
+    index_experiment_hosts(early, &h);
     uint64_t events = h->events;
     assert_true(events > 0 && index_live_until(r->live) == end && index_live_left_out(r->live) == 0);
-    assert_false(experiment_partial(early));
+    assert_false(index_experiment_partial(early));
     live_feed_all(r, 0, SIZE_MAX);
     ctf_feed_end(r->feed);
     for (more = true; more;)
@@ -43,11 +43,11 @@ static void late(void **state)
     assert_true(index_live_left_out(r->live) > 0);
     assert_int_equal(index_live_end(r->live, &e), 0);
     struct experiment *x = live_ask(&w);
-    assert_true(experiment_partial(x) && is_noted(x, INDEX_NOTE_INPUT, "they are left out"));
-    experiment_hosts(early, &h);
+    assert_true(index_experiment_partial(x) && is_noted(x, INDEX_NOTE_INPUT, "they are left out"));
+    index_experiment_hosts(early, &h);
     assert_int_equal(h->events, events);
-    experiment_close(early);
-    experiment_close(x);
+    index_experiment_close(early);
+    index_experiment_close(x);
     live_close(&w);
 }
 
@@ -73,7 +73,7 @@ static void full_disk(void **state)
     struct live_recording *r = &w.of[0];
     live_open_lines(r);
     live_feed_all(r, 0, r->files.files.v[0].parts.n / 2);
-    experiment_close(live_ask(&w));
+    index_experiment_close(live_ask(&w));
     limit_files(512);
     live_feed_all(r, 0, SIZE_MAX);
     assert_int_equal(index_live_ask(&r->live, NULL, 1, &x, &e), ERR_IO);
@@ -98,7 +98,7 @@ static void other_recording(void **state)
     struct live_recording *r = &w.of[0];
     live_open_lines(r);
     live_feed_all(r, 0, SIZE_MAX);
-    experiment_close(live_ask(&w));
+    index_experiment_close(live_ask(&w));
     live_end(r);
     live_begin(r, &w.options);
     int64_t sealed = index_live_until(r->live);

@@ -35,7 +35,7 @@ static struct experiment *open_in(const char *store, uint64_t memory)
     struct index_options how = {.stores = true, .user_space = true, .store = dir, .memory = memory};
     struct experiment *x;
     struct err e = {0};
-    if (experiment_open(args, 1, &how, &x, &e))
+    if (index_experiment_open(args, 1, &how, &x, &e))
         fail_msg("%s", e.text);
     free(traces);
     free(dir);
@@ -53,13 +53,13 @@ static size_t same_notes(struct experiment *x)
 {
     struct experiment *one = open_in("whole", 0);
     const struct index_note *as_one, *as_grown;
-    size_t n = experiment_notes(one, &as_one);
-    assert_int_equal(experiment_notes(x, &as_grown), n);
+    size_t n = index_experiment_notes(one, &as_one);
+    assert_int_equal(index_experiment_notes(x, &as_grown), n);
     for (size_t i = 0; i < n; i++) {
         assert_string_equal(as_one[i].text, as_grown[i].text);
         assert_int_equal(as_one[i].count, as_grown[i].count);
     }
-    experiment_close(one);
+    index_experiment_close(one);
     remove_tree("whole");
     return n;
 }
@@ -81,7 +81,7 @@ static void told_once(void **state)
             struct experiment *x = open_in("store", 0);
             size_t n = same_notes(x);
             most = n > most ? n : most;
-            experiment_close(x);
+            index_experiment_close(x);
         }
     }
     assert_true(most > 4);

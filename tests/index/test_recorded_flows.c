@@ -110,9 +110,9 @@ static void check(const char *name)
     const struct index_host *hosts;
     assert_non_null(mkdtemp(store));
     struct index_options o = {.store = store, .stores = true};
-    if (experiment_open(&trace, 1, &o, &x, &e) || experiment_sync(x, &clocks, &net, &e))
+    if (index_experiment_open(&trace, 1, &o, &x, &e) || index_experiment_sync(x, &clocks, &net, &e))
         fail_msg("%s", e.text);
-    size_t n = experiment_hosts(x, &hosts);
+    size_t n = index_experiment_hosts(x, &hosts);
     struct tally t = {0};
     for (size_t h = 0; h < n; h++)
         count_wakes(hosts, n, h, net, &t);
@@ -125,7 +125,7 @@ static void check(const char *name)
     assert_true(t.found * 100 >= t.wakes * 99);
     assert_int_equal(t.backwards, 0);
     assert_int_equal(t.ambiguous, 0);
-    experiment_close(x);
+    index_experiment_close(x);
     snprintf(command, sizeof command, "rm -rf %s", store);
     assert_int_equal(system(command), 0);
 }

@@ -73,16 +73,16 @@ static void open_recording(struct recording *r, const char *name)
         skip_without("no %s", path);
     assert_non_null(mkdtemp(r->store));
     struct index_options o = {.store = r->store, .stores = true};
-    if (experiment_open(&trace, 1, &o, &r->x, &e))
+    if (index_experiment_open(&trace, 1, &o, &r->x, &e))
         fail_msg("%s", e.text);
-    r->n = experiment_hosts(r->x, &r->hosts);
+    r->n = index_experiment_hosts(r->x, &r->hosts);
     collect(r);
 }
 
 static void close_recording(struct recording *r)
 {
     char command[128];
-    experiment_close(r->x);
+    index_experiment_close(r->x);
     vec_free(&r->all.v);
     snprintf(command, sizeof command, "rm -rf %s", r->store);
     assert_int_equal(system(command), 0);
@@ -362,7 +362,7 @@ static char *experiment_answer(const struct recording *r, double prior)
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     o.drift_prior_ppm = prior;
-    if (experiment_sync(r->x, &o, &net, &e))
+    if (index_experiment_sync(r->x, &o, &net, &e))
         fail_msg("%s", e.text);
     clock_net_write_json(net, &j);
     clock_net_write_stats(net, &t);

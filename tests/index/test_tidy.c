@@ -32,7 +32,7 @@ static struct experiment *open_world(const char *store, bool join)
     struct index_options how = {.stores = true, .user_space = true, .store = below, .join = join};
     struct experiment *x;
     struct err e = {0};
-    if (experiment_open(args, 1, &how, &x, &e))
+    if (index_experiment_open(args, 1, &how, &x, &e))
         fail_msg("%s", e.text);
     free(traces);
     free(below);
@@ -42,7 +42,7 @@ static struct experiment *open_world(const char *store, bool join)
 static const char *store_dir(const struct experiment *x)
 {
     const struct index_trace *traces;
-    assert_int_equal(experiment_traces(x, &traces), 1);
+    assert_int_equal(index_experiment_traces(x, &traces), 1);
     return traces->store_dir;
 }
 
@@ -72,7 +72,7 @@ static void begin_world(void)
     clear_world();
     for (size_t i = 0; i < ARCHIVES; i++) {
         add_archive(i);
-        experiment_close(open_world("store", false));
+        index_experiment_close(open_world("store", false));
     }
 }
 
@@ -80,7 +80,7 @@ static bool join(struct experiment *x)
 {
     struct err e = {0};
     bool joined;
-    if (experiment_join(x, &(struct index_options){0}, &joined, &e))
+    if (index_experiment_join(x, &(struct index_options){0}, &joined, &e))
         fail_msg("%s", e.text);
     return joined;
 }
@@ -94,7 +94,7 @@ static size_t left_by_index(void)
         add_archive(i);
         struct experiment *x = open_world("other", true);
         n = chunks_in(store_dir(x));
-        experiment_close(x);
+        index_experiment_close(x);
     }
     return n;
 }
@@ -103,7 +103,7 @@ static void until_all_is_joined(void **state)
 {
     begin_world();
     struct experiment *x = open_world("store", false);
-    uint64_t events = experiment_stored_events(x);
+    uint64_t events = index_experiment_stored_events(x);
     size_t before = chunks_in(store_dir(x)), joins = 0;
     assert_true(events > 0 && before > 3);
     for (; join(x); joins++) {
@@ -113,15 +113,15 @@ static void until_all_is_joined(void **state)
     }
     assert_true(joins > 0);
     assert_int_equal(before, left_by_index());
-    assert_int_equal(experiment_stored_events(x), events);
-    assert_int_equal(experiment_intact(x, NULL), 0);
-    experiment_close(x);
+    assert_int_equal(index_experiment_stored_events(x), events);
+    assert_int_equal(index_experiment_intact(x, NULL), 0);
+    index_experiment_close(x);
     x = open_world("store", true);
     const struct index_trace *traces;
-    experiment_traces(x, &traces);
+    index_experiment_traces(x, &traces);
     assert_false(traces->built); /* nothing left to do */
-    assert_int_equal(experiment_stored_events(x), events);
-    experiment_close(x);
+    assert_int_equal(index_experiment_stored_events(x), events);
+    index_experiment_close(x);
 }
 
 static bool stop_now(void *asked)
@@ -139,13 +139,14 @@ static void stopped(void **state)
     struct err e = {0};
     bool joined = true;
     assert_int_equal(
-        experiment_join(x, &(struct index_options){.stop = stop_now, .stop_arg = &asked}, &joined, &e), ERR_CANCELLED);
+        index_experiment_join(x, &(struct index_options){.stop = stop_now, .stop_arg = &asked}, &joined, &e),
+        ERR_CANCELLED);
     assert_false(joined);
     assert_int_equal(asked, 1);
     assert_int_equal(chunks_in(store_dir(x)), before);
     assert_int_equal(files_in(store_dir(x), STORE_TEMPORARY), 0);
     assert_true(join(x));
-    experiment_close(x);
+    index_experiment_close(x);
 }
 
 /* Somebody else builds there. */
@@ -163,7 +164,7 @@ static void not_beside_others(void **state)
     close(fd);
     assert_true(join(x));
     free(path);
-    experiment_close(x);
+    index_experiment_close(x);
 }
 
 /* Stores that were built of a later state of the directory are not taken back to an earlier one. */
@@ -176,12 +177,12 @@ static void not_of_other_files(void **state)
     size_t before = chunks_in(store_dir(later));
     struct err e = {0};
     bool joined = true;
-    assert_int_equal(experiment_join(x, &(struct index_options){0}, &joined, &e), ERR_STALE);
+    assert_int_equal(index_experiment_join(x, &(struct index_options){0}, &joined, &e), ERR_STALE);
     assert_false(joined);
     assert_int_equal(chunks_in(store_dir(later)), before);
     assert_true(join(later));
-    experiment_close(later);
-    experiment_close(x);
+    index_experiment_close(later);
+    index_experiment_close(x);
 }
 
 int main(void)

@@ -98,8 +98,8 @@ static void counted_as_one_by_one(void **state)
         struct experiment *x;
         const struct index_trace *traces;
         struct err e = {0};
-        assert_int_equal(experiment_open(args, 1, &o, &x, &e), 0);
-        assert_int_equal(experiment_traces(x, &traces), 1);
+        assert_int_equal(index_experiment_open(args, 1, &o, &x, &e), 0);
+        assert_int_equal(index_experiment_traces(x, &traces), 1);
         const struct index_types *types = traces->types;
         assert_int_equal(traces->built, !again);
         assert_int_equal(index_types(types), 4); /* four of five classes have events */
@@ -121,7 +121,7 @@ static void counted_as_one_by_one(void **state)
                 b = events[(1 + roll(4)) * 65536 + roll(600)].ts + (int64_t)roll(3) - 1;
             check(types, a < b ? a : b, a < b ? b : a);
         }
-        experiment_close(x);
+        index_experiment_close(x);
     }
     snprintf(clean, sizeof clean, "rm -r %s", dir);
     assert_int_equal(system(clean), 0);

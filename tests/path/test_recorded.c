@@ -65,9 +65,9 @@ static struct joined open_trace(const char *name)
     const char *args[] = {path};
     const struct clock_net *net;
     struct clock_options clocks = clock_defaults();
-    if (experiment_open(args, 1, &o, &j.experiment, &e) || experiment_sync(j.experiment, &clocks, &net, &e))
+    if (index_experiment_open(args, 1, &o, &j.experiment, &e) || index_experiment_sync(j.experiment, &clocks, &net, &e))
         fail_msg("%s: %s", name, e.text);
-    j.n = experiment_hosts(j.experiment, &j.hosts);
+    j.n = index_experiment_hosts(j.experiment, &j.hosts);
     j.parts = mem_zalloc(j.n * sizeof *j.parts);
     for (size_t i = 0; i < j.n; i++)
         j.parts[i] = (struct path_local_host){
@@ -80,7 +80,7 @@ static void close_trace(struct joined *j)
 {
     path_local_free(j->local);
     free(j->parts);
-    experiment_close(j->experiment);
+    index_experiment_close(j->experiment);
 }
 
 static struct path *life_of(const struct joined *j, struct path_row row, bool no_early_return)

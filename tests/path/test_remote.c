@@ -90,9 +90,9 @@ static struct world open_world(const char *name, bool in_data)
     const char *args[] = {path};
     const struct clock_net *net;
     struct clock_options clocks = clock_defaults();
-    if (experiment_open(args, 1, &o, &w.experiment, &e) || experiment_sync(w.experiment, &clocks, &net, &e))
+    if (index_experiment_open(args, 1, &o, &w.experiment, &e) || index_experiment_sync(w.experiment, &clocks, &net, &e))
         fail_msg("%s: %s", name, e.text);
-    w.n = experiment_hosts(w.experiment, &w.hosts);
+    w.n = index_experiment_hosts(w.experiment, &w.hosts);
     w.parts = mem_zalloc(w.n * sizeof *w.parts);
     w.far = mem_zalloc(w.n * sizeof *w.far);
     w.routes = mem_zalloc(w.n * sizeof *w.routes);
@@ -122,7 +122,7 @@ static void close_world(struct world *w)
     free(w->routes);
     free(w->parts);
     free(w->far);
-    experiment_close(w->experiment);
+    index_experiment_close(w->experiment);
 }
 
 static uint64_t roll(struct world *w, uint64_t sides)

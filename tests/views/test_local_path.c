@@ -44,9 +44,9 @@ static int open_three_tier(void **state)
     strcpy(f->store, "/tmp/weft-local-path-XXXXXX");
     assert_non_null(mkdtemp(f->store));
     struct index_options o = {.store = f->store, .stores = true};
-    assert_int_equal(experiment_open(args, 1, &o, &f->x.x, &e), 0);
-    assert_int_equal(experiment_sync(f->x.x, &clock, &f->x.clocks, &e), 0);
-    f->x.n_hosts = experiment_hosts(f->x.x, &hosts);
+    assert_int_equal(index_experiment_open(args, 1, &o, &f->x.x, &e), 0);
+    assert_int_equal(index_experiment_sync(f->x.x, &clock, &f->x.clocks, &e), 0);
+    f->x.n_hosts = index_experiment_hosts(f->x.x, &hosts);
     assert_in_range(f->x.n_hosts, 1, 8);
     for (size_t i = 0; i < f->x.n_hosts; i++) {
         f->hosts[i] = (struct view_host){.index = &hosts[i],
@@ -71,7 +71,7 @@ static int close_three_tier(void **state)
     char command[128];
     path_local_free(f->x.paths);
     if (f->x.x)
-        experiment_close(f->x.x);
+        index_experiment_close(f->x.x);
     if (*f->store) {
         snprintf(command, sizeof command, "rm -r %s", f->store);
         assert_int_equal(system(command), 0);

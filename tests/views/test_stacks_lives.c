@@ -55,9 +55,9 @@ static void set_up(struct fixture *f, void (*write)(const char *dir))
     snprintf(ust, sizeof ust, "%s/ust", f->dir);
     snprintf(store, sizeof store, "%s/store", f->dir);
     write(ust);
-    if (experiment_open(args, 1, &o, &f->x, &e))
+    if (index_experiment_open(args, 1, &o, &f->x, &e))
         fail_msg("%s", e.text);
-    assert_int_equal(experiment_traces(f->x, &traces), 1);
+    assert_int_equal(index_experiment_traces(f->x, &traces), 1);
     for (size_t i = 0; i < TRACES; i++) {
         f->traces[i] = traces[0];
         f->traces[i].host = 0;
@@ -72,7 +72,7 @@ static void tear_down(struct fixture *f)
 {
     char command[96];
     view_stacks.close(&f->views, (void *)stacks_of(&f->views));
-    experiment_close(f->x);
+    index_experiment_close(f->x);
     snprintf(command, sizeof command, "rm -r %s", f->dir);
     assert_int_equal(system(command), 0);
 }

@@ -32,7 +32,7 @@ static int compare_ids(const void *x, const void *y)
     return order_of(a->id, b->id);
 }
 
-const struct rows_disk_row *rows_piece_row(const struct rows_piece *p, int32_t row)
+const struct rows_disk_row *kernel_rows_piece_row(const struct rows_piece *p, int32_t row)
 {
     struct rows_disk_row key = {.row = row};
     if (!p->n || row < p->rows[0].row || row > p->rows[p->n - 1].row)
@@ -40,7 +40,7 @@ const struct rows_disk_row *rows_piece_row(const struct rows_piece *p, int32_t r
     return bsearch(&key, p->rows, p->n, sizeof key, compare_rows);
 }
 
-size_t rows_piece_spells_before(const struct rows_piece *p, int32_t tid, int64_t from, int32_t row)
+size_t kernel_rows_piece_spells_before(const struct rows_piece *p, int32_t tid, int64_t from, int32_t row)
 {
     struct rows_disk_spell key = {.tid = tid, .from = from, .row = row};
     size_t low = 0, high = p->n_spells;
@@ -56,7 +56,8 @@ size_t rows_piece_spells_before(const struct rows_piece *p, int32_t tid, int64_t
 
 /* ---- pieces in memory ---- */
 
-struct rows_piece rows_piece_make(struct rows_disk_row *rows, size_t n, char *text, size_t n_text, uint64_t n_rows)
+struct rows_piece kernel_rows_piece_make(
+    struct rows_disk_row *rows, size_t n, char *text, size_t n_text, uint64_t n_rows)
 {
     struct rows_disk_spell *spells = mem_alloc((2 * n + 1) * sizeof *spells);
     struct rows_disk_id *ids = mem_alloc((n + 1) * sizeof *ids);
@@ -83,7 +84,7 @@ struct rows_piece rows_piece_make(struct rows_disk_row *rows, size_t n, char *te
     return p;
 }
 
-void rows_piece_free(struct rows_piece *p)
+void kernel_rows_piece_free(struct rows_piece *p)
 {
     if (p->store) {
         store_close(p->store);
@@ -105,7 +106,7 @@ static int damaged(const char *path, const char *what, struct err *e)
         path, what);
 }
 
-int rows_piece_open(const char *path, uint64_t host, struct rows_piece *out, struct err *e)
+int kernel_rows_piece_open(const char *path, uint64_t host, struct rows_piece *out, struct err *e)
 {
     struct store *s;
     size_t n;
@@ -149,21 +150,21 @@ static const char *row_defect(const struct rows_piece *p, size_t i)
     return NULL;
 }
 
-int rows_piece_check(const struct rows_piece *p, const char *path, struct err *e)
+int kernel_rows_piece_check(const struct rows_piece *p, const char *path, struct err *e)
 {
     const char *wrong = NULL;
     for (size_t i = 0; i < p->n && !wrong; i++)
         wrong = row_defect(p, i);
     for (size_t i = 0; i < p->n_spells && !wrong; i++) {
         const struct rows_disk_spell *s = &p->spells[i];
-        const struct rows_disk_row *r = rows_piece_row(p, s->row);
+        const struct rows_disk_row *r = kernel_rows_piece_row(p, s->row);
         bool is_its = r &&
             ((s->tid == r->tid && s->from == r->begin) || (s->tid == r->later_tid && s->from == r->renumbered));
         if (!is_its || (i && compare_spells(&s[-1], s) >= 0))
             wrong = "tids are not those of the rows";
     }
     for (size_t i = 0; i < p->n_ids && !wrong; i++) {
-        const struct rows_disk_row *r = rows_piece_row(p, p->ids[i].row);
+        const struct rows_disk_row *r = kernel_rows_piece_row(p, p->ids[i].row);
         if (!r || r->id != p->ids[i].id || (i && p->ids[i].id <= p->ids[i - 1].id))
             wrong = "ids are not those of the rows";
     }
@@ -185,7 +186,7 @@ struct joining {
 static bool is_old(const struct joining *j, size_t piece, int32_t row)
 {
     for (size_t i = piece + 1; i < j->n; i++)
-        if (rows_piece_row(&j->pieces[i], row))
+        if (kernel_rows_piece_row(&j->pieces[i], row))
             return true;
     return false;
 }
@@ -271,7 +272,7 @@ static void join_text(struct joining *j, struct store_writer *w)
         store_append(w, j->names.v[i], strlen(j->names.v[i]) + 1);
 }
 
-int rows_pieces_write(const struct rows_piece *pieces, size_t n, const char *path, uint64_t host, struct err *e)
+int kernel_rows_pieces_write(const struct rows_piece *pieces, size_t n, const char *path, uint64_t host, struct err *e)
 {
     struct joining j = {.pieces = pieces, .n = n, .at = mem_zalloc((n + 1) * sizeof *j.at)};
     struct rows_disk_head head = {host, pieces[0].first, pieces[n - 1].last, pieces[n - 1].n_rows};

@@ -43,17 +43,18 @@ struct rows_piece {
     struct store *store;   /* NULL: the piece owns its arrays */
 };
 /* Makes a piece; takes the rows and the text (memory of the caller), and sorts. */
-struct rows_piece rows_piece_make(struct rows_disk_row *rows, size_t n, char *text, size_t n_text, uint64_t n_rows);
-void rows_piece_free(struct rows_piece *);
-int rows_piece_open(const char *path, uint64_t host, struct rows_piece *out, struct err *e);
-/* Checks what rows_piece_open does not read. */
-int rows_piece_check(const struct rows_piece *, const char *path, struct err *e);
+struct rows_piece kernel_rows_piece_make(struct rows_disk_row *rows, size_t n, char *text, size_t n_text,
+    uint64_t n_rows);
+void kernel_rows_piece_free(struct rows_piece *);
+int kernel_rows_piece_open(const char *path, uint64_t host, struct rows_piece *out, struct err *e);
+/* Checks what kernel_rows_piece_open does not read. */
+int kernel_rows_piece_check(const struct rows_piece *, const char *path, struct err *e);
 /* Writes the newest versions of n pieces, which are in order, as one piece. */
-int rows_pieces_write(const struct rows_piece *pieces, size_t n, const char *path, uint64_t host, struct err *e);
+int kernel_rows_pieces_write(const struct rows_piece *pieces, size_t n, const char *path, uint64_t host, struct err *e);
 /* Version of the row in the piece, or NULL. O(log rows) */
-const struct rows_disk_row *rows_piece_row(const struct rows_piece *, int32_t row);
+const struct rows_disk_row *kernel_rows_piece_row(const struct rows_piece *, int32_t row);
 /* Number of its spells before (tid, from, row). */
-size_t rows_piece_spells_before(const struct rows_piece *, int32_t tid, int64_t from, int32_t row);
+size_t kernel_rows_piece_spells_before(const struct rows_piece *, int32_t tid, int64_t from, int32_t row);
 
 struct kernel_rows {
     char *directory;

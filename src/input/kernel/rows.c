@@ -18,7 +18,7 @@ static const struct rows_disk_row *version_of(const struct kernel_rows *r, int32
 {
     bool exists = row >= 0 && (uint64_t)row < r->n_rows;
     for (size_t i = r->pieces.n; exists && i-- > 0;) {
-        const struct rows_disk_row *found = rows_piece_row(&r->pieces.v[i], row);
+        const struct rows_disk_row *found = kernel_rows_piece_row(&r->pieces.v[i], row);
         if (found) {
             *in = &r->pieces.v[i];
             return found;
@@ -281,7 +281,7 @@ static int32_t same_begin(const struct resolving *g, const struct fact *f, bool 
     for (size_t i = 0; i < g->rows->pieces.n; i++) {
         const struct rows_piece *p = &g->rows->pieces.v[i];
         struct rows_disk_row d;
-        for (size_t at = rows_piece_spells_before(p, f->tid, f->begin, 0); at < p->n_spells; at++) {
+        for (size_t at = kernel_rows_piece_spells_before(p, f->tid, f->begin, 0); at < p->n_spells; at++) {
             const struct rows_disk_spell *s = &p->spells[at];
             if (s->tid != f->tid || s->from != f->begin)
                 break;
@@ -302,7 +302,7 @@ static int32_t latest_before(const struct resolving *g, const struct fact *f, in
     struct rows_disk_row d;
     for (size_t i = 0; i < g->rows->pieces.n; i++) {
         const struct rows_piece *p = &g->rows->pieces.v[i];
-        for (size_t at = rows_piece_spells_before(p, f->tid, f->begin, 0); at-- > 0;) {
+        for (size_t at = kernel_rows_piece_spells_before(p, f->tid, f->begin, 0); at-- > 0;) {
             const struct rows_disk_spell *s = &p->spells[at];
             if (s->tid != f->tid || s->from < not_before)
                 break;
@@ -332,7 +332,7 @@ static int32_t after(const struct resolving *g, const struct fact *f, int64_t no
     int64_t since = f->later_tid >= 0 ? f->renumbered : f->begin;
     for (size_t i = 0; i < g->rows->pieces.n; i++) {
         const struct rows_piece *p = &g->rows->pieces.v[i];
-        for (size_t at = rows_piece_spells_before(p, f->last_tid, since, INT32_MAX); at < p->n_spells; at++) {
+        for (size_t at = kernel_rows_piece_spells_before(p, f->last_tid, since, INT32_MAX); at < p->n_spells; at++) {
             const struct rows_disk_spell *s = &p->spells[at];
             if (s->tid != f->last_tid || s->from >= not_after)
                 break;
@@ -507,7 +507,7 @@ int kernel_rows_resolve(struct kernel_rows *r, const struct kernel_rows_chunk *c
     bool fits = take_all(&g, kernel_tracker_carried(t));
     drop_known(&g);
     if (fits && (g.changed.n || g.n_rows > r->n_rows)) {
-        struct rows_piece p = rows_piece_make(g.changed.v, g.changed.n, g.text.v, g.text.n, g.n_rows);
+        struct rows_piece p = kernel_rows_piece_make(g.changed.v, g.changed.n, g.text.v, g.text.n, g.n_rows);
         r->n_rows = g.n_rows;
         vec_push(&r->pieces, p);
     } else {

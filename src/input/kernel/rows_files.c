@@ -66,9 +66,9 @@ static int open_files(struct kernel_rows *r, const range_list *files, struct err
                 "from a copy, or remove the stores of this host, which then get new ids",
                 r->directory, (unsigned long long)r->n_saved + 1);
         char *path = path_of(r->directory, f.first, f.last);
-        int rc = rows_piece_open(path, r->host, &p, e);
+        int rc = kernel_rows_piece_open(path, r->host, &p, e);
         if (!rc && (p.first != f.first || p.last != f.last || p.n_rows < r->n_rows)) {
-            rows_piece_free(&p);
+            kernel_rows_piece_free(&p);
             rc = err_set(e, ERR_FORMAT, "%s: it is not the file that its name says", path);
         }
         free(path);
@@ -102,7 +102,7 @@ void kernel_rows_close(struct kernel_rows *r)
     if (!r)
         return;
     for (size_t i = 0; i < r->pieces.n; i++)
-        rows_piece_free(&r->pieces.v[i]);
+        kernel_rows_piece_free(&r->pieces.v[i]);
     vec_free(&r->pieces);
     vec_free(&r->ended);
     free(r->directory);
@@ -124,7 +124,7 @@ int kernel_rows_check(const char *directory, uint64_t host, struct err *e)
     for (size_t i = 0; !rc && i < r->pieces.n; i++) {
         char *path = path_of(directory, r->pieces.v[i].first, r->pieces.v[i].last);
         rc = store_check(path, e);
-        rc = rc ? rc : rows_piece_check(&r->pieces.v[i], path, e);
+        rc = rc ? rc : kernel_rows_piece_check(&r->pieces.v[i], path, e);
         free(path);
     }
     if (!rc)
@@ -157,7 +157,7 @@ static int check_joined(const struct kernel_rows *r, size_t from, struct err *e)
             continue;
         char *path = path_of(r->directory, p->first, p->last);
         rc = store_check(path, e);
-        rc = rc ? rc : rows_piece_check(p, path, e);
+        rc = rc ? rc : kernel_rows_piece_check(p, path, e);
         free(path);
     }
     return rc;
@@ -192,13 +192,13 @@ int kernel_rows_save(struct kernel_rows *r, struct err *e)
             r->pieces.v[i].first = r->pieces.v[i].last = last;
     char *path = path_of(r->directory, r->pieces.v[from].first, last);
     int rc = check_joined(r, from, e);
-    rc = rc ? rc : rows_pieces_write(r->pieces.v + from, n, path, r->host, e);
-    rc = rc ? rc : rows_piece_open(path, r->host, &joined, e);
+    rc = rc ? rc : kernel_rows_pieces_write(r->pieces.v + from, n, path, r->host, e);
+    rc = rc ? rc : kernel_rows_piece_open(path, r->host, &joined, e);
     free(path);
     if (rc)
         return rc;
     for (size_t i = from; i < r->pieces.n; i++)
-        rows_piece_free(&r->pieces.v[i]);
+        kernel_rows_piece_free(&r->pieces.v[i]);
     r->pieces.n = from;
     vec_push(&r->pieces, joined);
     r->n_saved = last;

@@ -37,56 +37,57 @@ struct critpath_shown {
 /* ---- critpath_answer.c ---- */
 
 /* Adds the span of a host with that clock map; map may be NULL. */
-void critpath_add_span(struct cli_span *, const struct clock_map *, int64_t begin, int64_t end);
+void cli_critpath_add_span(struct cli_span *, const struct clock_map *, int64_t begin, int64_t end);
 /* Parses --begin and --end within a span of the hosts. */
-int critpath_parse_interval(const struct critpath_question *, const struct cli_span *, struct path_options *,
+int cli_critpath_parse_interval(const struct critpath_question *, const struct cli_span *, struct path_options *,
     struct err *e);
 /* Notes hosts whose clocks are not related to that of the thread. */
-void critpath_note_clocks(const struct critpath_shown *);
-void critpath_write(const struct critpath_shown *, const struct critpath_question *, struct text *out);
+void cli_critpath_note_clocks(const struct critpath_shown *);
+void cli_critpath_write(const struct critpath_shown *, const struct critpath_question *, struct text *out);
 /* Writes two paths side by side. */
-void critpath_write_compared(const struct critpath_shown *a, const struct critpath_shown *b,
+void cli_critpath_write_compared(const struct critpath_shown *a, const struct critpath_shown *b,
     const struct critpath_question *, struct text *out);
 /* Parses the second question, --compare THREAD,BEGIN,END; its strings are in the arena. */
-int critpath_second(const struct critpath_question *, struct arena *, struct critpath_question *out, struct err *e);
-int critpath_write_svg(const struct critpath_shown *, const char *file, struct err *e);
+int cli_critpath_second(const struct critpath_question *, struct arena *, struct critpath_question *out, struct err *e);
+int cli_critpath_write_svg(const struct critpath_shown *, const char *file, struct err *e);
 /* Report that the thread means several lives, or none in that interval. Return the exit code. */
-int critpath_refuse_several(const char *thread, const struct path_lives *);
-int critpath_refuse_absent(const char *thread, const struct path_lives *at_any_time);
+int cli_critpath_refuse_several(const char *thread, const struct path_lives *);
+int cli_critpath_refuse_absent(const char *thread, const struct path_lives *at_any_time);
 
 /* ---- critpath_requests.c ---- */
 
 /* Checks whether --requests is a set and fits the other options. */
-int critpath_check_requests(const struct critpath_question *, struct err *);
+int cli_critpath_check_requests(const struct critpath_question *, struct err *);
 /* Returns the host of a checked set; NULL: any. In the arena. */
-const char *critpath_requests_host(const char *set, struct arena *);
+const char *cli_critpath_requests_host(const char *set, struct arena *);
 struct critpath_set {
     struct critpath_sums sums;
     size_t of, left_out;     /* number of requests found; number of those without a path */
     bool missing;            /* graph parts are missing because their node does not answer */
 };
-void critpath_set_fini(struct critpath_set *);
+void cli_critpath_set_fini(struct critpath_set *);
 /* Sums the paths of requests of the set that were found, served by that host and within the interval. far NULL: they
- * were found here. out: zeroed, for critpath_set_fini in any case. */
-int critpath_sum_requests(const char *set, const struct requests *, const struct requests_far *far,
+ * were found here. out: zeroed, for cli_critpath_set_fini in any case. */
+int cli_critpath_sum_requests(const char *set, const struct requests *, const struct requests_far *far,
     struct critpath_set *out, struct err *);
 /* Sets: --requests, and --compare for a second one beside it. */
 enum { CRITPATH_SETS = 2 };
-void critpath_write_requests(const struct critpath_question *, struct critpath_set sets[CRITPATH_SETS], struct text *);
+void cli_critpath_write_requests(const struct critpath_question *, struct critpath_set sets[CRITPATH_SETS],
+    struct text *);
 /* Returns set i of the question; NULL: none. */
-const char *critpath_set_asked(const struct critpath_question *, size_t i);
+const char *cli_critpath_set_asked(const struct critpath_question *, size_t i);
 
 /* ---- critpath_served.c ---- */
 
 /* Reports that containers of so many machines are unknown. Returns false if there are none. */
-bool critpath_note_containers(size_t machines, const struct err *why);
+bool cli_critpath_note_containers(size_t machines, const struct err *why);
 
 /* Answers the same for an open cluster, within the interval; returns the exit code. */
-int critpath_ask_served(const struct critpath_question *, const struct cli_asked *, int64_t begin, int64_t end);
+int cli_critpath_ask_served(const struct critpath_question *, const struct cli_asked *, int64_t begin, int64_t end);
 
 /* ---- critpath_cluster.c ---- */
 
 /* Answers by querying the nodes of a cluster; returns the exit code. */
-int critpath_ask_cluster(struct critpath_question *);
+int cli_critpath_ask_cluster(struct critpath_question *);
 
 #endif

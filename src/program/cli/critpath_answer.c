@@ -14,7 +14,7 @@
 
 /* ---- choice of the thread ---- */
 
-int critpath_refuse_several(const char *thread, const struct path_lives *found)
+int cli_critpath_refuse_several(const char *thread, const struct path_lives *found)
 {
     enum { SHOWN = 40 };
     struct text t = {.fd = 2};
@@ -39,7 +39,7 @@ int critpath_refuse_several(const char *thread, const struct path_lives *found)
     return cli_finish(&t, CLI_USAGE);
 }
 
-int critpath_refuse_absent(const char *thread, const struct path_lives *found)
+int cli_critpath_refuse_absent(const char *thread, const struct path_lives *found)
 {
     struct err e = {0};
     if (!found->n)
@@ -53,7 +53,7 @@ int critpath_refuse_absent(const char *thread, const struct path_lives *found)
     return cli_fail(&e);
 }
 
-void critpath_add_span(struct cli_span *span, const struct clock_map *map, int64_t begin, int64_t end)
+void cli_critpath_add_span(struct cli_span *span, const struct clock_map *map, int64_t begin, int64_t end)
 {
     begin = map ? clock_to_reference(map, begin) : begin;
     end = map ? clock_to_reference(map, end) : end;
@@ -61,7 +61,7 @@ void critpath_add_span(struct cli_span *span, const struct clock_map *map, int64
     span->last = end > span->last ? end : span->last;
 }
 
-int critpath_parse_interval(
+int cli_critpath_parse_interval(
     const struct critpath_question *q, const struct cli_span *span, struct path_options *o, struct err *e)
 {
     *o = (struct path_options){
@@ -73,7 +73,8 @@ int critpath_parse_interval(
     return rc;
 }
 
-int critpath_second(const struct critpath_question *q, struct arena *a, struct critpath_question *out, struct err *e)
+int cli_critpath_second(
+    const struct critpath_question *q, struct arena *a, struct critpath_question *out, struct err *e)
 {
     char *thread = arena_strdup(a, q->compare), *end = strrchr(thread, ','), *begin = NULL;
     if (end) {
@@ -125,7 +126,7 @@ static size_t name_others(const struct critpath_shown *w, bool related, struct t
     return n;
 }
 
-void critpath_note_clocks(const struct critpath_shown *w)
+void cli_critpath_note_clocks(const struct critpath_shown *w)
 {
     struct text far = {.fd = -1}, near = {.fd = -1};
     const char *start = w->hosts[w->path->start.host].name;
@@ -159,14 +160,14 @@ static bool speaks_utf8(void)
     return !cli_color(); /* a terminal without a locale; files are UTF-8 */
 }
 
-void critpath_write(const struct critpath_shown *w, const struct critpath_question *q, struct text *out)
+void cli_critpath_write(const struct critpath_shown *w, const struct critpath_question *q, struct text *out)
 {
     const struct path_source *source = w->source;
     if (q->aggregate || q->by) {
         struct critpath_sums sums = {.by_container = q->by};
-        critpath_sums_add(&sums, source, w->path);
-        critpath_sums_write(&sums, q->format, false, out);
-        critpath_sums_fini(&sums);
+        cli_critpath_sums_add(&sums, source, w->path);
+        cli_critpath_sums_write(&sums, q->format, false, out);
+        cli_critpath_sums_fini(&sums);
     } else if (q->format == CLI_JSON) {
         struct json j = JSON_TO(out);
         show_json(w->path, source, w->method, &j);
@@ -191,7 +192,7 @@ static struct show_answer answer_of(const struct critpath_shown *w)
     return (struct show_answer){w->path, w->source, w->method};
 }
 
-void critpath_write_compared(const struct critpath_shown *shown_a, const struct critpath_shown *shown_b,
+void cli_critpath_write_compared(const struct critpath_shown *shown_a, const struct critpath_shown *shown_b,
     const struct critpath_question *q, struct text *out)
 {
     struct show_answer a = answer_of(shown_a), b = answer_of(shown_b);
@@ -207,7 +208,7 @@ void critpath_write_compared(const struct critpath_shown *shown_a, const struct 
     }
 }
 
-int critpath_write_svg(const struct critpath_shown *w, const char *file, struct err *e)
+int cli_critpath_write_svg(const struct critpath_shown *w, const char *file, struct err *e)
 {
     struct text t = {.fd = -1};
     show_svg(w->path, w->source, &t);

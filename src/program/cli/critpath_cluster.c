@@ -77,7 +77,7 @@ static int refuse(const struct cluster_query *a, const char *thread, const struc
 {
     struct path_lives lives = lives_of(a, found);
     cli_asked_note_copies(&a->asked); /* the thread may be in the parts that copies lack */
-    int code = several ? critpath_refuse_several(thread, &lives) : critpath_refuse_absent(thread, &lives);
+    int code = several ? cli_critpath_refuse_several(thread, &lives) : cli_critpath_refuse_absent(thread, &lives);
     vec_free(&lives);
     return code;
 }
@@ -129,7 +129,7 @@ static void show_refined(void *arg, const struct cluster_path *path, uint64_t ro
     struct text out = TEXT_TO(1);
     if (a->q->format == CLI_TABLE)
         text_printf(&out, "After round %" PRIu64 ":\n", rounds);
-    critpath_write(&shown, a->q, &out);
+    cli_critpath_write(&shown, a->q, &out);
     cli_finish(&out, CLI_OK);
     path_free(p);
 }
@@ -203,8 +203,8 @@ static int parse_interval(
 {
     struct cli_span span = {INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < a->asked.n; i++)
-        critpath_add_span(&span, a->hosts[i].map, a->asked.hosts[i].begin, a->asked.hosts[i].end);
-    return critpath_parse_interval(q, &span, o, e);
+        cli_critpath_add_span(&span, a->hosts[i].map, a->asked.hosts[i].begin, a->asked.hosts[i].end);
+    return cli_critpath_parse_interval(q, &span, o, e);
 }
 
 /* -1: found; else the exit code. */
@@ -249,7 +249,7 @@ static int compare(struct cluster_query *a, const struct critpath_shown *first, 
     struct critpath_question second;
     struct path_options asked;
     struct err e = {0};
-    int code = critpath_second(a->q, &arena, &second, &e) ? cli_fail(&e) : find(a, &second, &asked, &a->second);
+    int code = cli_critpath_second(a->q, &arena, &second, &e) ? cli_fail(&e) : find(a, &second, &asked, &a->second);
     arena_fini(&arena);
     if (code >= 0)
         return code;
@@ -258,7 +258,7 @@ static int compare(struct cluster_query *a, const struct critpath_shown *first, 
     missing |= note_parts(a, shown.path, &asked);
     missing |= find_stacks(a->q, a->second);
     struct text out = TEXT_TO(1);
-    critpath_write_compared(first, &shown, a->q, &out);
+    cli_critpath_write_compared(first, &shown, a->q, &out);
     return cli_asked_finish(&a->asked, &out, missing);
 }
 
@@ -271,18 +271,18 @@ static int answer(struct cluster_query *a)
     if (code >= 0)
         return code;
     struct critpath_shown shown = shown_of(a, cluster_path_answer(a->path), cluster_path_source(a->path));
-    if (q->svg && critpath_write_svg(&shown, q->svg, &e))
+    if (q->svg && cli_critpath_write_svg(&shown, q->svg, &e))
         return cli_fail(&e);
-    critpath_note_clocks(&shown);
+    cli_critpath_note_clocks(&shown);
     bool missing = note_missing(shown.path);
     missing |= note_parts(a, shown.path, &asked);
     if (q->by)
-        missing |= critpath_note_containers(cluster_paths_contain(a->path, &e), &e);
+        missing |= cli_critpath_note_containers(cluster_paths_contain(a->path, &e), &e);
     missing |= find_stacks(q, a->path);
     if (q->compare)
         return compare(a, &shown, missing);
     struct text out = TEXT_TO(1);
-    critpath_write(&shown, q, &out);
+    cli_critpath_write(&shown, q, &out);
     return cli_asked_finish(&a->asked, &out, missing);
 }
 
@@ -290,10 +290,10 @@ static int sum_requests(struct cluster_query *a)
 {
     struct path_options o;
     struct err e = {0};
-    return parse_interval(a, a->q, &o, &e) ? cli_fail(&e) : critpath_ask_served(a->q, &a->asked, o.begin, o.end);
+    return parse_interval(a, a->q, &o, &e) ? cli_fail(&e) : cli_critpath_ask_served(a->q, &a->asked, o.begin, o.end);
 }
 
-int critpath_ask_cluster(struct critpath_question *q)
+int cli_critpath_ask_cluster(struct critpath_question *q)
 {
     struct cluster_query a = {.q = q};
     struct err e = {0};

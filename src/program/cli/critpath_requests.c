@@ -71,7 +71,7 @@ static int read_set(const char *text, struct arena *a, struct set *out, struct e
         : 0;
 }
 
-int critpath_check_requests(const struct critpath_question *q, struct err *e)
+int cli_critpath_check_requests(const struct critpath_question *q, struct err *e)
 {
     struct arena arena = {0};
     struct set set = {0};
@@ -83,15 +83,15 @@ int critpath_check_requests(const struct critpath_question *q, struct err *e)
     else if (q->segments || q->svg || q->polling || q->no_early_return)
         rc = err_set(
             e, ERR_ARG, "--requests sums up many paths: leave --segments, --svg, --polling, --no-early-return out");
-    for (size_t i = 0; !rc && i < CRITPATH_SETS && critpath_set_asked(q, i); i++) {
+    for (size_t i = 0; !rc && i < CRITPATH_SETS && cli_critpath_set_asked(q, i); i++) {
         set = (struct set){0};
-        rc = read_set(critpath_set_asked(q, i), &arena, &set, e);
+        rc = read_set(cli_critpath_set_asked(q, i), &arena, &set, e);
     }
     arena_fini(&arena);
     return rc;
 }
 
-const char *critpath_set_asked(const struct critpath_question *q, size_t i)
+const char *cli_critpath_set_asked(const struct critpath_question *q, size_t i)
 {
     return i ? q->compare : q->requests;
 }
@@ -148,7 +148,7 @@ static void write_json(struct critpath_set *a, struct critpath_set *b, struct te
     if (!b) {
         json_set(a, &j);
         json_key(&j, "totals");
-        critpath_sums_json(&a->sums, &j);
+        cli_critpath_sums_json(&a->sums, &j);
     } else {
         json_key(&j, "a");
         json_begin_object(&j);
@@ -159,7 +159,7 @@ static void write_json(struct critpath_set *a, struct critpath_set *b, struct te
         json_set(b, &j);
         json_end_object(&j);
         json_key(&j, "parts");
-        critpath_sums_compared_json(&a->sums, &b->sums, &j);
+        cli_critpath_sums_compared_json(&a->sums, &b->sums, &j);
     }
     json_end_object(&j);
     text_putc(out, '\n');
@@ -176,7 +176,7 @@ static void put_heading(const char *which, const struct critpath_set *s, struct 
     text_puts(out, " each\n");
 }
 
-void critpath_write_requests(
+void cli_critpath_write_requests(
     const struct critpath_question *q, struct critpath_set sets[CRITPATH_SETS], struct text *out)
 {
     struct critpath_set *a = &sets[0], *b = q->compare ? &sets[1] : NULL;
@@ -192,14 +192,14 @@ void critpath_write_requests(
             text_putc(out, '\n');
     }
     if (b)
-        critpath_sums_compared_write(&a->sums, &b->sums, q->format, out);
+        cli_critpath_sums_compared_write(&a->sums, &b->sums, q->format, out);
     else
-        critpath_sums_write(&a->sums, q->format, true, out);
+        cli_critpath_sums_write(&a->sums, q->format, true, out);
 }
 
-void critpath_set_fini(struct critpath_set *s)
+void cli_critpath_set_fini(struct critpath_set *s)
 {
-    critpath_sums_fini(&s->sums);
+    cli_critpath_sums_fini(&s->sums);
 }
 
 static void note_left_out(size_t paths, size_t left_out)
@@ -220,7 +220,7 @@ struct summing {
 
 static void add(struct summing *s, const struct path_source *source, const struct path *p)
 {
-    critpath_sums_add(&s->set->sums, source, p);
+    cli_critpath_sums_add(&s->set->sums, source, p);
     for (size_t i = 0; i < p->n_gaps; i++) {
         const struct path_gap *g = &p->gaps[i];
         if (g->reason != PATH_OFFLINE_NODE && g->reason != PATH_PENDING)
@@ -279,14 +279,14 @@ static void note_missing(const struct summing *s)
     text_fini(&time);
 }
 
-const char *critpath_requests_host(const char *asked, struct arena *a)
+const char *cli_critpath_requests_host(const char *asked, struct arena *a)
 {
     struct set set = {0};
     struct err e = {0};
     return read_set(asked, a, &set, &e) ? NULL : set.host;
 }
 
-int critpath_sum_requests(const char *asked, const struct requests *found, const struct requests_far *far,
+int cli_critpath_sum_requests(const char *asked, const struct requests *found, const struct requests_far *far,
     struct critpath_set *out, struct err *e)
 {
     struct arena arena = {0};

@@ -90,7 +90,7 @@ static struct requests *list_of(const struct cli_asked *asked, const struct clus
     return list;
 }
 
-bool critpath_note_containers(size_t machines, const struct err *why)
+bool cli_critpath_note_containers(size_t machines, const struct err *why)
 {
     if (machines)
         cli_note("the containers of %zu machine%s are not known, their threads count to none: %s", machines,
@@ -106,17 +106,17 @@ static int sum(const struct cli_asked *asked, const char *set, int64_t begin, in
     struct cluster_requests served = {0};
     struct err why = {0};
     int rc = cluster_find_requests(
-        asked->cluster, critpath_requests_host(set, &arena), begin, end, asked->deadline_ns, &served, away, &why);
+        asked->cluster, cli_critpath_requests_host(set, &arena), begin, end, asked->deadline_ns, &served, away, &why);
     if (rc) {
         *e = why;
     } else {
         out->missing |= cli_asked_note_copies(asked);
         struct served_asking asking = {.asked = asked, .served = &served, .by_container = out->sums.by_container};
         struct requests *found = list_of(asked, &served);
-        rc = critpath_sum_requests(set, found, &(struct requests_far){&asking, walk, release}, out, e);
+        rc = cli_critpath_sum_requests(set, found, &(struct requests_far){&asking, walk, release}, out, e);
         path_requests_free(found);
         if (!rc)
-            out->missing |= critpath_note_containers(asking.untold, &asking.why);
+            out->missing |= cli_critpath_note_containers(asking.untold, &asking.why);
         if (!rc && *away)
             cli_note("requests of %zu machine%s are missing: %s", *away, *away > 1 ? "s" : "", why.text);
     }
@@ -125,23 +125,24 @@ static int sum(const struct cli_asked *asked, const char *set, int64_t begin, in
     return rc;
 }
 
-int critpath_ask_served(const struct critpath_question *q, const struct cli_asked *asked, int64_t begin, int64_t end)
+int cli_critpath_ask_served(
+    const struct critpath_question *q, const struct cli_asked *asked, int64_t begin, int64_t end)
 {
     struct critpath_set sets[CRITPATH_SETS] = {0};
     struct err e = {0};
     struct text out = TEXT_TO(1);
     bool missing = false;
     int rc = 0;
-    for (size_t i = 0; i < CRITPATH_SETS && critpath_set_asked(q, i) && !rc; i++) {
+    for (size_t i = 0; i < CRITPATH_SETS && cli_critpath_set_asked(q, i) && !rc; i++) {
         size_t away = 0;
         sets[i].sums.by_container = q->by;
-        rc = sum(asked, critpath_set_asked(q, i), begin, end, &sets[i], &away, &e);
+        rc = sum(asked, cli_critpath_set_asked(q, i), begin, end, &sets[i], &away, &e);
         missing |= away || sets[i].missing;
     }
     if (!rc)
-        critpath_write_requests(q, sets, &out);
+        cli_critpath_write_requests(q, sets, &out);
     for (size_t i = 0; i < CRITPATH_SETS; i++)
-        critpath_set_fini(&sets[i]);
+        cli_critpath_set_fini(&sets[i]);
     if (rc) {
         text_fini(&out);
         return cli_fail(&e);

@@ -49,7 +49,7 @@ static void add(struct critpath_sums *s, const struct critpath_sum *x)
     }
 }
 
-void critpath_sums_add(struct critpath_sums *s, const struct path_source *source, const struct path *p)
+void cli_critpath_sums_add(struct critpath_sums *s, const struct path_source *source, const struct path *p)
 {
     for (size_t i = 0; i < p->n_totals; i++) {
         const struct path_total *total = &p->totals[i];
@@ -80,7 +80,7 @@ static double percent_of(const struct critpath_sums *s, const struct critpath_su
     return s->duration > 0 ? 100.0 * (double)x->duration / (double)s->duration : 0.0;
 }
 
-void critpath_sums_write(struct critpath_sums *s, int format, bool each, struct text *out)
+void cli_critpath_sums_write(struct critpath_sums *s, int format, bool each, struct text *out)
 {
     const bool by_container = s->by_container;
     struct cli_column columns[6] = {{"host", false, false}, {by_container ? "container" : "comm", false, false}};
@@ -112,7 +112,7 @@ void critpath_sums_write(struct critpath_sums *s, int format, bool each, struct 
     cli_table_free(t);
 }
 
-void critpath_sums_json(struct critpath_sums *s, struct json *j)
+void cli_critpath_sums_json(struct critpath_sums *s, struct json *j)
 {
     sort(s);
     json_begin_array(j);
@@ -180,7 +180,7 @@ static struct pairs pair(const struct critpath_sums *a, const struct critpath_su
     return p;
 }
 
-void critpath_sums_compared_write(
+void cli_critpath_sums_compared_write(
     const struct critpath_sums *a, const struct critpath_sums *b, int format, struct text *out)
 {
     static const struct cli_column columns[] = {{"host", false, false}, {"comm", false, false}, {"state", false, false},
@@ -201,7 +201,7 @@ void critpath_sums_compared_write(
     vec_free(&p.v);
 }
 
-void critpath_sums_compared_json(const struct critpath_sums *a, const struct critpath_sums *b, struct json *j)
+void cli_critpath_sums_compared_json(const struct critpath_sums *a, const struct critpath_sums *b, struct json *j)
 {
     struct pairs p = pair(a, b);
     json_begin_array(j);
@@ -219,7 +219,7 @@ void critpath_sums_compared_json(const struct critpath_sums *a, const struct cri
     vec_free(&p.v);
 }
 
-void critpath_sums_fini(struct critpath_sums *s)
+void cli_critpath_sums_fini(struct critpath_sums *s)
 {
     vec_free(&s->v);
     map_fini(&s->numbers);

@@ -21,15 +21,15 @@ struct critpath_sums {
     int64_t duration;        /* duration of all paths; equals the total of all sums */
     size_t paths;
 };
-void critpath_sums_add(struct critpath_sums *, const struct path_source *, const struct path *);
+void cli_critpath_sums_add(struct critpath_sums *, const struct path_source *, const struct path *);
 /* Writes them, the largest first; `each`: also the mean per path. */
-void critpath_sums_write(struct critpath_sums *, int format, bool each, struct text *out);
+void cli_critpath_sums_write(struct critpath_sums *, int format, bool each, struct text *out);
 /* Writes an array. */
-void critpath_sums_json(struct critpath_sums *, struct json *);
+void cli_critpath_sums_json(struct critpath_sums *, struct json *);
 /* Writes two side by side, by the mean per path, the largest difference first. */
-void critpath_sums_compared_write(
+void cli_critpath_sums_compared_write(
     const struct critpath_sums *a, const struct critpath_sums *b, int format, struct text *out);
-void critpath_sums_compared_json(const struct critpath_sums *a, const struct critpath_sums *b, struct json *);
-void critpath_sums_fini(struct critpath_sums *);
+void cli_critpath_sums_compared_json(const struct critpath_sums *a, const struct critpath_sums *b, struct json *);
+void cli_critpath_sums_fini(struct critpath_sums *);
 
 #endif

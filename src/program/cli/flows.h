@@ -9,10 +9,10 @@
 #include "cli/traces.h"
 #include "path/talk.h"
 
-enum flows_sort {
+enum cli_flows_sort {
     FLOWS_BYTES, FLOWS_PACKETS, FLOWS_RETRANSMITTED, FLOWS_CONNECTIONS, FLOWS_DELAY, FLOWS_BEGIN, FLOWS_SORTS
 };
-const char *flows_sort_name(int sort);
+const char *cli_flows_sort_name(int sort);
 
 /* Host of rows. */
 struct flows_host {
@@ -32,11 +32,11 @@ struct flows_row {
 struct flows_rows { struct flows_row *v; size_t n, cap; };
 /* Makes rows of lines, and changes their order. The delays are in the order of path_talk_find_delays, for the same
  * by_flow, and are borrowed. */
-void flows_make_rows(struct talk_lines *, const struct talk_delays *, const struct flows_host *, bool by_flow,
+void cli_flows_make_rows(struct talk_lines *, const struct talk_delays *, const struct flows_host *, bool by_flow,
     struct flows_rows *out);
-void flows_sort(struct flows_rows *, const struct flows_host *, int sort);
+void cli_flows_sort(struct flows_rows *, const struct flows_host *, int sort);
 /* Writes the first n rows. first: zero of times in tables for people. */
-void flows_write_rows(const struct flows_row *, size_t n, const struct flows_host *, bool by_flow, int64_t first,
+void cli_flows_write_rows(const struct flows_row *, size_t n, const struct flows_host *, bool by_flow, int64_t first,
     int format, struct text *out);
 
 
@@ -50,7 +50,7 @@ struct flows_choice {
     struct cli_clocks clocks;
 };
 
-/* Hosts, and the packets found between them. For flows_found_fini. */
+/* Hosts, and the packets found between them. For cli_flows_found_fini. */
 struct flows_found {
     struct flows_host *hosts;
     struct cli_hosts names;
@@ -59,16 +59,17 @@ struct flows_found {
     struct flow_carried carried; /* tunnels and the like; traces only */
 };
 /* Adds a host to `hosts`, which has room for it. map NULL: the host's own clock. begin, end: by that clock. */
-void flows_add_host(struct flows_found *, const char *name, const struct clock_map *map, int64_t begin, int64_t end);
+void cli_flows_add_host(struct flows_found *, const char *name, const struct clock_map *map, int64_t begin,
+    int64_t end);
 /* Checks --host and the interval against the hosts found. */
-int flows_settle(struct flows_choice *, const struct flows_found *, struct err *);
+int cli_flows_settle(struct flows_choice *, const struct flows_found *, struct err *);
 /* Writes the answer. */
-void flows_show(const struct flows_choice *, struct flows_found *, struct text *out);
-void flows_found_fini(struct flows_found *);
+void cli_flows_show(const struct flows_choice *, struct flows_found *, struct text *out);
+void cli_flows_found_fini(struct flows_found *);
 
 /* ---- flows_cluster.c ---- */
 
 /* Answers by querying the nodes of a cluster; returns the exit code. */
-int flows_ask_cluster(struct flows_choice *, struct cli_cluster *);
+int cli_flows_ask_cluster(struct flows_choice *, struct cli_cluster *);
 
 #endif

@@ -11,8 +11,8 @@ static int relate_nodes(const struct cli_asked *a, struct flows_choice *q, struc
     int rc = net && q->clocks.reference ? clock_net_relates(net, SIZE_MAX, e) : 0;
     f->hosts = mem_zalloc((a->n + 1) * sizeof *f->hosts);
     for (size_t i = 0; i < a->n && !rc; i++)
-        flows_add_host(f, a->hosts[i].name, cluster_clock_map(a->cluster, i), a->hosts[i].begin, a->hosts[i].end);
-    return rc ? rc : flows_settle(q, f, e);
+        cli_flows_add_host(f, a->hosts[i].name, cluster_clock_map(a->cluster, i), a->hosts[i].begin, a->hosts[i].end);
+    return rc ? rc : cli_flows_settle(q, f, e);
 }
 
 /* *lacking: something is missing, and was reported. Fails if everything is missing. */
@@ -37,7 +37,7 @@ static int ask(
     return rc;
 }
 
-int flows_ask_cluster(struct flows_choice *q, struct cli_cluster *cluster)
+int cli_flows_ask_cluster(struct flows_choice *q, struct cli_cluster *cluster)
 {
     struct err e = {0};
     struct cli_asked a;
@@ -52,10 +52,10 @@ int flows_ask_cluster(struct flows_choice *q, struct cli_cluster *cluster)
         code = cli_fail(&e);
     } else {
         struct text out = TEXT_TO(1);
-        flows_show(q, &f, &out);
+        cli_flows_show(q, &f, &out);
         code = cli_asked_finish(&a, &out, lacking);
     }
-    flows_found_fini(&f);
+    cli_flows_found_fini(&f);
     cli_asked_close(&a);
     return code;
 }

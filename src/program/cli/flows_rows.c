@@ -12,7 +12,7 @@
 
 enum { ADDRESS = 64, TCP = 6, UDP = 17 };
 
-const char *flows_sort_name(int sort)
+const char *cli_flows_sort_name(int sort)
 {
     static const char *const names[] = {"bytes", "packets", "retransmitted", "connections", "delay", "begin"};
     return names[sort];
@@ -67,7 +67,7 @@ static const struct talk_delay *delay_of(const struct flows_row *row, const stru
     return delays->n ? bsearch(&wanted, delays->v, delays->n, sizeof wanted, compare_delay) : NULL;
 }
 
-void flows_make_rows(struct talk_lines *lines, const struct talk_delays *delays, const struct flows_host *hosts,
+void cli_flows_make_rows(struct talk_lines *lines, const struct talk_delays *delays, const struct flows_host *hosts,
     bool by_flow, struct flows_rows *out)
 {
     if (lines->n)
@@ -142,7 +142,7 @@ static int compare_rows(const void *pa, const void *pb, void *arg)
         ?: order_of(begin_of(a), begin_of(b)) ?: memcmp(&a->key, &b->key, sizeof a->key);
 }
 
-void flows_sort(struct flows_rows *rows, const struct flows_host *hosts, int sort)
+void cli_flows_sort(struct flows_rows *rows, const struct flows_host *hosts, int sort)
 {
     struct order o = {hosts, sort};
     if (rows->n)
@@ -253,7 +253,7 @@ static size_t add_columns(struct cli_column *out, size_t at, const struct cli_co
     return at + n;
 }
 
-void flows_write_rows(const struct flows_row *rows, size_t n, const struct flows_host *hosts, bool by_flow,
+void cli_flows_write_rows(const struct flows_row *rows, size_t n, const struct flows_host *hosts, bool by_flow,
     int64_t first, int format, struct text *out)
 {
     static const struct cli_column ends[] = {{"from", false, false}, {"to", false, false}};

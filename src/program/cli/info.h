@@ -31,6 +31,6 @@ struct trace_facts {
 
 /* Writes the facts in a format of cli.h. CLI_TABLE: a page for one trace; for several a line each, or pages if
  * `pages`. */
-void info_write(struct text *, const struct trace_facts *, size_t n, int format, bool pages);
+void cli_info_write(struct text *, const struct trace_facts *, size_t n, int format, bool pages);
 
 #endif

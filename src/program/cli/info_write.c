@@ -380,7 +380,7 @@ static void put_json(struct text *out, const struct trace_facts *facts, size_t n
     text_puts(out, "\n]\n");
 }
 
-void info_write(struct text *out, const struct trace_facts *facts, size_t n, int format, bool pages)
+void cli_info_write(struct text *out, const struct trace_facts *facts, size_t n, int format, bool pages)
 {
     if (format == CLI_JSON) {
         put_json(out, facts, n);

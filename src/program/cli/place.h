@@ -32,9 +32,9 @@ enum { PLACE_LOAD = 50, PLACE_QUESTIONS = 1 };
     }
 
 /* ERR_ARG: options for --auto are given without it. */
-int place_auto_check(const struct place_auto *, struct err *e);
+int cli_place_auto_check(const struct place_auto *, struct err *e);
 /* Runs until it is stopped; returns the exit code. */
-int place_auto_run(const struct place_auto *, struct cli_cluster *, int64_t balance_percent, int64_t gain_percent);
+int cli_place_auto_run(const struct place_auto *, struct cli_cluster *, int64_t balance_percent, int64_t gain_percent);
 
 /* ---- place_moves.c ---- */
 
@@ -65,11 +65,11 @@ struct place_lines {
 
 static inline bool place_is_excerpt(const struct place_choice *c) { return c->begin || c->end; }
 /* Finds the moves asked for, or else those advised. Returns 0 or ERR_ARG. */
-int place_find_moves(const struct place_choice *, const struct place_plan *, const struct cli_asked *,
+int cli_place_find_moves(const struct place_choice *, const struct place_plan *, const struct cli_asked *,
     struct place_lines *, struct err *e);
 /* Makes the moves one after the other; a failure does not stop the others. Returns the number of failures. */
-size_t place_apply(struct cli_asked *, struct place_lines *, int64_t patience_ns);
+size_t cli_place_apply(struct cli_asked *, struct place_lines *, int64_t patience_ns);
 /* Returns the result in words. */
-const char *place_result(const struct place_line *);
+const char *cli_place_result(const struct place_line *);
 
 #endif

@@ -12,7 +12,7 @@
 #define SETTLE_NS (3600 * NS_PER_S)
 #define PATIENCE_NS (30 * NS_PER_S)
 
-int place_auto_check(const struct place_auto *a, struct err *e)
+int cli_place_auto_check(const struct place_auto *a, struct err *e)
 {
     bool given = a->once || a->idle || a->every || a->settle || a->load || a->questions;
     return given && !a->is
@@ -50,7 +50,7 @@ static void name_self(char *out, size_t n)
     snprintf(out, n, "process %ld of %s", (long)getpid(), host);
 }
 
-int place_auto_run(const struct place_auto *a, struct cli_cluster *c, int64_t balance_percent, int64_t gain_percent)
+int cli_place_auto_run(const struct place_auto *a, struct cli_cluster *c, int64_t balance_percent, int64_t gain_percent)
 {
     char who[300];
     bool asked = false;

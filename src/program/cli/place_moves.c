@@ -57,7 +57,7 @@ static int cut(const struct place_choice *c, const struct cli_asked *a, struct p
     struct cli_span span = {INT64_MAX, INT64_MIN};
     int64_t begin = INT64_MIN, end = INT64_MAX;
     for (size_t i = 0; i < a->n; i++)
-        critpath_add_span(&span, cluster_clock_map(a->cluster, i), a->hosts[i].begin, a->hosts[i].end);
+        cli_critpath_add_span(&span, cluster_clock_map(a->cluster, i), a->hosts[i].begin, a->hosts[i].end);
     int rc = cli_parse_window(c->begin, c->end, &span, &begin, &end, e);
     for (size_t i = 0; i < lines->n && !rc; i++) {
         struct place_line *l = &lines->v[i];
@@ -73,7 +73,7 @@ static int cut(const struct place_choice *c, const struct cli_asked *a, struct p
     return rc;
 }
 
-int place_find_moves(const struct place_choice *c, const struct place_plan *p, const struct cli_asked *a,
+int cli_place_find_moves(const struct place_choice *c, const struct place_plan *p, const struct cli_asked *a,
     struct place_lines *lines, struct err *e)
 {
     int rc = 0;
@@ -88,7 +88,7 @@ int place_find_moves(const struct place_choice *c, const struct place_plan *p, c
     return rc || !place_is_excerpt(c) ? rc : cut(c, a, lines, e);
 }
 
-size_t place_apply(struct cli_asked *a, struct place_lines *lines, int64_t patience_ns)
+size_t cli_place_apply(struct cli_asked *a, struct place_lines *lines, int64_t patience_ns)
 {
     size_t failed = 0;
     for (size_t i = 0; i < lines->n; i++) {
@@ -105,7 +105,7 @@ size_t place_apply(struct cli_asked *a, struct place_lines *lines, int64_t patie
     return failed;
 }
 
-const char *place_result(const struct place_line *l)
+const char *cli_place_result(const struct place_line *l)
 {
     return l->failed.code ? l->failed.text
         : !l->done        ? ""

@@ -14,6 +14,6 @@ struct requests_shown {
     int64_t first;               /* zero of times in tables for people */
     const char *reference;       /* reference host asked for, or NULL */
 };
-void requests_write(const struct requests_shown *, int format, struct text *out);
+void cli_requests_write(const struct requests_shown *, int format, struct text *out);
 
 #endif

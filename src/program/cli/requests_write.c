@@ -304,7 +304,7 @@ static void write_table(const struct requests_shown *s, struct text *out)
         s->reference ? s->reference : "");
 }
 
-void requests_write(const struct requests_shown *s, int format, struct text *out)
+void cli_requests_write(const struct requests_shown *s, int format, struct text *out)
 {
     if (format == CLI_JSON)
         write_json(s, out);

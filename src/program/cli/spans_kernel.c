@@ -40,7 +40,7 @@ static int open_hosts(struct cli_kernel *k, struct err *e)
 {
     const struct index_host *hosts;
     const struct clock_net *net;
-    k->n = experiment_hosts(k->experiment, &hosts);
+    k->n = index_experiment_hosts(k->experiment, &hosts);
     int rc = cli_relate(k->experiment, &k->clocks, &net, e);
     if (rc)
         return rc;
@@ -75,7 +75,7 @@ void cli_kernel_close(struct cli_kernel *k)
     free(k->hosts);
     vec_free(&k->owners);
     index_joined_fini(&k->joined);
-    experiment_close(k->experiment);
+    index_experiment_close(k->experiment);
     cli_clocks_fini(&k->clocks);
     free(k);
 }

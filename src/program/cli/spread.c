@@ -73,7 +73,7 @@ static void add_work(const struct experiment *x, const char *root, struct names 
     const struct index_trace *traces;
     const struct index_host *hosts;
     struct arena a = {0};
-    size_t n_traces = experiment_traces(x, &traces), n_hosts = experiment_hosts(x, &hosts);
+    size_t n_traces = index_experiment_traces(x, &traces), n_hosts = index_experiment_hosts(x, &hosts);
     char **of = arena_new(&a, char *, n_hosts + 1);
     for (size_t i = 0; i < n_traces; i++) {
         const char *dir = dir_of(&a, traces[i].trace);
@@ -97,9 +97,9 @@ static int find_work(char **paths, size_t n, const char *root, struct names *wor
     int rc = cli_open_traces(paths, n, &o, &x, e);
     if (rc)
         return rc;
-    *partial = experiment_partial(x);
+    *partial = index_experiment_partial(x);
     add_work(x, root, work);
-    experiment_close(x);
+    index_experiment_close(x);
     keep_highest(work);
     return 0;
 }

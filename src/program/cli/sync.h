@@ -10,11 +10,11 @@
 /* ---- verb_sync.c ---- */
 
 /* Writes the clock maps as an enum cli_format. */
-void sync_write(const struct clock_net *, int format, struct text *out);
+void cli_sync_write(const struct clock_net *, int format, struct text *out);
 
 /* ---- sync_cluster.c ---- */
 
 /* Answers by asking the nodes of a cluster; returns the exit code. */
-int sync_ask_cluster(struct cli_cluster *, const struct cli_clocks *, int format);
+int cli_sync_ask_cluster(struct cli_cluster *, const struct cli_clocks *, int format);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-int sync_ask_cluster(struct cli_cluster *cluster, const struct cli_clocks *clocks, int format)
+int cli_sync_ask_cluster(struct cli_cluster *cluster, const struct cli_clocks *clocks, int format)
 {
     struct err e = {0};
     struct cli_asked a;
@@ -19,7 +19,7 @@ int sync_ask_cluster(struct cli_cluster *cluster, const struct cli_clocks *clock
         code = cli_fail(&e);
     } else {
         struct text out = TEXT_TO(STDOUT_FILENO);
-        sync_write(net, format, &out);
+        cli_sync_write(net, format, &out);
         code = cli_asked_finish(&a, &out, false);
     }
     cli_asked_close(&a);

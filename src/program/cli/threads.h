@@ -29,15 +29,15 @@ struct threads_choice {
 /* ---- verb_threads.c ---- */
 
 /* Checks --host and the interval against the hosts. */
-int threads_settle(struct threads_choice *, const struct cli_hosts *, struct err *);
+int cli_threads_settle(struct threads_choice *, const struct cli_hosts *, struct err *);
 /* Returns the maximum number of lines to show. */
-size_t threads_most_lines(const struct threads_choice *);
+size_t cli_threads_most_lines(const struct threads_choice *);
 /* Sorts the lines and writes them. */
-void threads_show(const struct threads_choice *, struct threads_rows *, struct text *out);
+void cli_threads_show(const struct threads_choice *, struct threads_rows *, struct text *out);
 
 /* ---- threads_cluster.c ---- */
 
 /* Answers by querying the nodes of a cluster; returns the exit code. */
-int threads_ask_cluster(struct threads_choice *, struct cli_cluster *);
+int cli_threads_ask_cluster(struct threads_choice *, struct cli_cluster *);
 
 #endif

@@ -7,7 +7,7 @@ static int ask(
 {
     struct cluster_threads found = {0};
     struct cluster_threads_question q = {
-        .choice = c->choice, .host = c->host, .sort = c->state, .limit = threads_most_lines(c)};
+        .choice = c->choice, .host = c->host, .sort = c->state, .limit = cli_threads_most_lines(c)};
     int rc = cluster_find_threads(a->cluster, &q, a->deadline_ns, &found, away, e);
     for (size_t i = 0; i < found.n; i++) {
         const struct cluster_host *h = &a->hosts[found.v[i].host];
@@ -18,7 +18,7 @@ static int ask(
     return rc;
 }
 
-int threads_ask_cluster(struct threads_choice *q, struct cli_cluster *cluster)
+int cli_threads_ask_cluster(struct threads_choice *q, struct cli_cluster *cluster)
 {
     struct err e = {0};
     struct cli_asked a;
@@ -29,14 +29,14 @@ int threads_ask_cluster(struct threads_choice *q, struct cli_cluster *cluster)
     for (size_t i = 0; i < a.n; i++)
         cli_hosts_add(&names, a.hosts[i].name, a.hosts[i].begin, a.hosts[i].end);
     if (!rc)
-        rc = threads_settle(q, &names, &e);
+        rc = cli_threads_settle(q, &names, &e);
     if (!rc)
         rc = ask(q, &a, &lines, &away, &e);
     if (rc) {
         code = cli_fail(&e);
     } else {
         struct text out = TEXT_TO(1);
-        threads_show(q, &lines, &out);
+        cli_threads_show(q, &lines, &out);
         if (away)
             cli_note("%s; its threads are not shown", e.text);
         bool lesser = cli_asked_note_copies(&a);

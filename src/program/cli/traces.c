@@ -16,7 +16,7 @@ enum { MAX_NOTES = 20 };
 static void note_problems(const struct experiment *x)
 {
     const struct index_note *notes;
-    size_t n = experiment_notes(x, &notes), shown = 0;
+    size_t n = index_experiment_notes(x, &notes), shown = 0;
     for (size_t i = 0; i < n; i++) {
         if (notes[i].kind == INDEX_NOTE_LOST || notes[i].kind == INDEX_NOTE_CLOCK || shown++ >= MAX_NOTES)
             continue;
@@ -40,7 +40,7 @@ int cli_open_traces(char **args, size_t n, struct index_options *o, struct exper
     if (rc)
         return rc;
     o->progress = progress_new(o->stores ? "indexing" : "reading");
-    rc = experiment_open((const char *const *)args, n, o, x, e);
+    rc = index_experiment_open((const char *const *)args, n, o, x, e);
     progress_free(o->progress);
     o->progress = NULL;
     if (!rc)
@@ -54,7 +54,7 @@ static bool lacks_files(const struct experiment *x)
     const struct ctf_source *sources;
     const struct ctf_absent *absent;
     bool lacks = false;
-    for (size_t i = 0, n = experiment_sources(x, &sources); i < n; i++)
+    for (size_t i = 0, n = index_experiment_sources(x, &sources); i < n; i++)
         lacks |= ctf_trace_absent(sources[i].trace, &absent) > 0;
     return lacks;
 }
@@ -62,13 +62,13 @@ static bool lacks_files(const struct experiment *x)
 int cli_finish_traces(const struct experiment *x, struct text *out, const struct cli_reading *reading)
 {
     struct err e = {0};
-    if (experiment_intact(x, &e)) {
+    if (index_experiment_intact(x, &e)) {
         text_fini(out);
         return cli_fail(&e);
     }
-    bool partial = experiment_partial(x) || (reading && reading->damaged);
+    bool partial = index_experiment_partial(x) || (reading && reading->damaged);
     int code = cli_finish(out, partial ? CLI_PARTIAL : CLI_OK);
-    if (code == CLI_PARTIAL && !lacks_files(x) && !(reading ? reading->events : experiment_stored_events(x))) {
+    if (code == CLI_PARTIAL && !lacks_files(x) && !(reading ? reading->events : index_experiment_stored_events(x))) {
         err_set(&e, ERR_FORMAT, "no event could be read; without --quiet notes say why");
         return cli_fail(&e);
     }
@@ -203,7 +203,7 @@ bool cli_clocks_apart(const struct cli_clocks *c)
 int cli_sync(struct experiment *x, const struct cli_clocks *c, const struct clock_net **net, struct err *e)
 {
     const struct clock_conflict *conflicts;
-    int rc = experiment_sync(x, &c->options, net, e);
+    int rc = index_experiment_sync(x, &c->options, net, e);
     size_t n = rc ? 0 : clock_net_conflicts(*net, &conflicts);
     for (size_t i = 0; i < n && i < MAX_NOTES; i++) {
         struct text t = {.fd = -1};

@@ -13,7 +13,7 @@
 
 /* Reports wrong use if n = 0. */
 int cli_need_traces(size_t n, struct err *);
-/* Calls experiment_open with a progress bar; problems of the input become notes. */
+/* Calls index_experiment_open with a progress bar; problems of the input become notes. */
 int cli_open_traces(char **args, size_t n, struct index_options *, struct experiment **, struct err *);
 /* Result of reading a trace directly, in addition to the experiment's notes. */
 struct cli_reading { bool damaged; uint64_t events; };
@@ -63,7 +63,7 @@ int cli_clocks_parse(struct cli_clocks *, struct err *);
 void cli_clocks_fini(struct cli_clocks *);
 /* Returns whether every host keeps its own clock, unrelated. */
 bool cli_clocks_apart(const struct cli_clocks *);
-/* Calls experiment_sync; contradictions between messages and --trust become notes. */
+/* Calls index_experiment_sync; contradictions between messages and --trust become notes. */
 int cli_sync(struct experiment *, const struct cli_clocks *, const struct clock_net **, struct err *);
 /* Calls cli_sync; *net is NULL if every host keeps its own clock. ERR_ARG: no other host is related to the reference
  * named. */

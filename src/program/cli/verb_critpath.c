@@ -26,7 +26,7 @@ static void close_all(struct work *w)
     path_local_free(w->local);
     free(w->hosts);
     free(w->shown);
-    experiment_close(w->experiment);
+    index_experiment_close(w->experiment);
 }
 
 /* ---- choosing the thread ---- */
@@ -40,9 +40,9 @@ static int choose_thread(
     path_find_lives(w->local, q->thread, NULL, o->begin, o->end, &found);
     if (found.n == 0) {
         path_find_lives(w->local, q->thread, NULL, INT64_MIN, INT64_MAX, &found);
-        code = critpath_refuse_absent(q->thread, &found);
+        code = cli_critpath_refuse_absent(q->thread, &found);
     } else if (found.n > 1) {
-        code = critpath_refuse_several(q->thread, &found);
+        code = cli_critpath_refuse_several(q->thread, &found);
     } else {
         *row = found.v[0].row;
     }
@@ -92,7 +92,7 @@ static int check_question(struct critpath_question *q, int n, struct err *e)
     if (!rc)
         rc = cli_cluster_check(&q->cluster, (size_t)n, e);
     if (!rc && q->requests)
-        return critpath_check_requests(q, e);
+        return cli_critpath_check_requests(q, e);
     if (!rc && !q->thread)
         rc = err_set(e, ERR_ARG, "--thread is missing: give [HOST:]TID or a name (`weft threads` lists them)");
     return rc;
@@ -102,7 +102,7 @@ static int open_hosts(struct work *w, const struct critpath_question *q, struct 
 {
     const struct index_host *hosts;
     bool apart = cli_clocks_apart(&q->clocks);
-    w->n = experiment_hosts(w->experiment, &hosts);
+    w->n = index_experiment_hosts(w->experiment, &hosts);
     int rc = apart ? 0 : cli_sync(w->experiment, &q->clocks, &w->clocks, e);
     if (rc)
         return rc;
@@ -123,10 +123,10 @@ static int parse_interval(
 {
     const struct index_host *hosts;
     struct cli_span span = {INT64_MAX, INT64_MIN};
-    experiment_hosts(w->experiment, &hosts);
+    index_experiment_hosts(w->experiment, &hosts);
     for (size_t i = 0; i < w->n; i++)
-        critpath_add_span(&span, w->hosts[i].map, hosts[i].begin, hosts[i].end);
-    return critpath_parse_interval(q, &span, o, e);
+        cli_critpath_add_span(&span, w->hosts[i].map, hosts[i].begin, hosts[i].end);
+    return cli_critpath_parse_interval(q, &span, o, e);
 }
 
 /* ---- answering ---- */
@@ -172,7 +172,7 @@ static int find(struct work *w, const struct critpath_question *q, struct path *
     if (code >= 0)
         return code;
     if ((w->clocks && clock_net_relates(w->clocks, row.host, &e)) || path_walk(w->source, row, &options, out, &e) ||
-        experiment_intact(w->experiment, &e))
+        index_experiment_intact(w->experiment, &e))
         return cli_fail(&e);
     return -1;
 }
@@ -193,13 +193,13 @@ static int compare(struct work *w, const struct critpath_question *q, const stru
     struct arena arena = {0};
     struct critpath_question second;
     struct err e = {0};
-    int code = critpath_second(q, &arena, &second, &e) ? cli_fail(&e) : find(w, &second, &w->second);
+    int code = cli_critpath_second(q, &arena, &second, &e) ? cli_fail(&e) : find(w, &second, &w->second);
     arena_fini(&arena);
     if (code >= 0)
         return code;
     struct critpath_shown shown = shown_of(w, w->second);
     struct text out = TEXT_TO(1);
-    critpath_write_compared(first, &shown, q, &out);
+    cli_critpath_write_compared(first, &shown, q, &out);
     return cli_finish_traces(w->experiment, &out, NULL);
 }
 
@@ -208,9 +208,10 @@ static int sum_set(const struct work *w, const char *asked, bool by_container, c
 {
     struct arena arena = {0};
     struct requests *found = path_requests_find(w->local,
-        &(struct requests_question){.host = critpath_requests_host(asked, &arena), .begin = o->begin, .end = o->end});
+        &(struct requests_question){
+            .host = cli_critpath_requests_host(asked, &arena), .begin = o->begin, .end = o->end});
     out->sums.by_container = by_container;
-    int rc = critpath_sum_requests(asked, found, NULL, out, e);
+    int rc = cli_critpath_sum_requests(asked, found, NULL, out, e);
     path_requests_free(found);
     arena_fini(&arena);
     return rc;
@@ -223,14 +224,14 @@ static int sum_requests(struct work *w, const struct critpath_question *q)
     struct err e = {0};
     struct text out = TEXT_TO(1);
     int rc = parse_interval(w, q, &o, &e);
-    for (size_t i = 0; i < CRITPATH_SETS && critpath_set_asked(q, i) && !rc; i++)
-        rc = sum_set(w, critpath_set_asked(q, i), q->by != NULL, &o, &sets[i], &e);
+    for (size_t i = 0; i < CRITPATH_SETS && cli_critpath_set_asked(q, i) && !rc; i++)
+        rc = sum_set(w, cli_critpath_set_asked(q, i), q->by != NULL, &o, &sets[i], &e);
     if (!rc)
-        rc = experiment_intact(w->experiment, &e);
+        rc = index_experiment_intact(w->experiment, &e);
     if (!rc)
-        critpath_write_requests(q, sets, &out);
+        cli_critpath_write_requests(q, sets, &out);
     for (size_t i = 0; i < CRITPATH_SETS; i++)
-        critpath_set_fini(&sets[i]);
+        cli_critpath_set_fini(&sets[i]);
     if (rc) {
         text_fini(&out);
         return cli_fail(&e);
@@ -249,15 +250,15 @@ static int answer(struct work *w, const struct critpath_question *q)
     if (code >= 0)
         return code;
     struct critpath_shown shown = shown_of(w, w->path);
-    if (q->svg && critpath_write_svg(&shown, q->svg, &e))
+    if (q->svg && cli_critpath_write_svg(&shown, q->svg, &e))
         return cli_fail(&e);
-    critpath_note_clocks(&shown);
+    cli_critpath_note_clocks(&shown);
     if (!q->polling)
         note_polling(w);
     if (q->compare)
         return compare(w, q, &shown);
     struct text out = TEXT_TO(1);
-    critpath_write(&shown, q, &out);
+    cli_critpath_write(&shown, q, &out);
     return cli_finish_traces(w->experiment, &out, NULL);
 }
 
@@ -309,7 +310,7 @@ static int run(int argc, char **argv)
     if (cli_format_parse(q.format_name, &q.format, &e) || check_question(&q, n, &e) || cli_clocks_parse(&q.clocks, &e))
         code = cli_fail(&e);
     else if (asks_cluster(&q))
-        code = critpath_ask_cluster(&q);
+        code = cli_critpath_ask_cluster(&q);
     else if (cli_open_traces(argv + 1, (size_t)n, &o, &w.experiment, &e))
         code = cli_fail(&e);
     else

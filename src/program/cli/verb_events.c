@@ -56,13 +56,13 @@ static void take_sources(struct session *s)
 {
     const struct ctf_source *sources;
     const struct index_host *hosts;
-    s->n = experiment_sources(s->x, &sources);
-    experiment_hosts(s->x, &hosts);
+    s->n = index_experiment_sources(s->x, &sources);
+    index_experiment_hosts(s->x, &hosts);
     s->sources = mem_alloc(sizeof *s->sources * (s->n + 1));
     s->hosts = mem_zalloc(sizeof *s->hosts * (s->n + 1));
     for (size_t i = 0; i < s->n; i++) {
         s->sources[i] = sources[i];
-        s->hosts[i] = hosts[experiment_source_host(s->x, i)].name;
+        s->hosts[i] = hosts[index_experiment_source_host(s->x, i)].name;
     }
 }
 
@@ -74,7 +74,7 @@ static int put_on_one_clock(const struct request *q, struct session *s, struct e
     if (r == ERR_OK)
         r = clock_net_relates(net, SIZE_MAX, e);
     for (size_t i = 0; r == ERR_OK && i < s->n; i++) {
-        const struct clock_map *map = clock_net_map(net, (size_t)experiment_source_host(s->x, i));
+        const struct clock_map *map = clock_net_map(net, (size_t)index_experiment_source_host(s->x, i));
         if (map->n && map->predecessor < 0)
             continue;
         if (map->n) {
@@ -204,7 +204,7 @@ static void close_session(struct session *s)
     free(s->sources);
     free(s->hosts);
     if (s->x)
-        experiment_close(s->x);
+        index_experiment_close(s->x);
 }
 
 /* ---- reading ---- */

@@ -16,7 +16,7 @@ static int sort_by_name(const char *s, int *sort, struct err *e)
             return err_set(
                 e, ERR_ARG, "--sort %s: bytes, packets, retransmitted, connections, delay or begin is expected", s);
         *sort = i;
-        if (!strcmp(flows_sort_name(i), s))
+        if (!strcmp(cli_flows_sort_name(i), s))
             break;
     }
     return 0;
@@ -24,7 +24,8 @@ static int sort_by_name(const char *s, int *sort, struct err *e)
 
 /* ---- data, from traces or a cluster ---- */
 
-void flows_add_host(struct flows_found *f, const char *name, const struct clock_map *map, int64_t begin, int64_t end)
+void cli_flows_add_host(
+    struct flows_found *f, const char *name, const struct clock_map *map, int64_t begin, int64_t end)
 {
     f->hosts[f->names.n] = (struct flows_host){name, map, true};
     cli_hosts_add(
@@ -32,7 +33,7 @@ void flows_add_host(struct flows_found *f, const char *name, const struct clock_
 }
 
 /* The parts of the question that depend on what hosts there are. */
-int flows_settle(struct flows_choice *q, const struct flows_found *f, struct err *e)
+int cli_flows_settle(struct flows_choice *q, const struct flows_found *f, struct err *e)
 {
     int rc = q->host ? cli_hosts_check(&f->names, "--host", q->host, e) : 0;
     return rc ? rc : cli_parse_window(q->begin_text, q->end_text, &f->names.span, &q->begin, &q->end, e);
@@ -78,16 +79,16 @@ static void note_carried(const struct flow_carried *c)
             "%llu datagrams had their addresses translated: their senders are unknown", (unsigned long long)c->renamed);
 }
 
-void flows_show(const struct flows_choice *q, struct flows_found *f, struct text *out)
+void cli_flows_show(const struct flows_choice *q, struct flows_found *f, struct text *out)
 {
     struct flows_rows rows = {0};
-    flows_make_rows(&f->lines, &f->delays, f->hosts, q->by_flow, &rows);
+    cli_flows_make_rows(&f->lines, &f->delays, f->hosts, q->by_flow, &rows);
     if (q->host)
         keep_rows_of(&rows, f->hosts, q->host);
-    flows_sort(&rows, f->hosts, q->sort);
+    cli_flows_sort(&rows, f->hosts, q->sort);
     size_t limit = q->limit >= 0 ? (size_t)q->limit : q->format == CLI_TABLE ? 40 : SIZE_MAX;
     size_t shown = rows.n < limit ? rows.n : limit;
-    flows_write_rows(rows.v, shown, f->hosts, q->by_flow, f->names.span.first, q->format, out);
+    cli_flows_write_rows(rows.v, shown, f->hosts, q->by_flow, f->names.span.first, q->format, out);
     if (rows.n > limit && q->format == CLI_TABLE)
         cli_note("%zu more lines; --limit %zu shows all", rows.n - limit, rows.n);
     note_clocks(&rows, f->hosts);
@@ -98,7 +99,7 @@ void flows_show(const struct flows_choice *q, struct flows_found *f, struct text
     vec_free(&rows);
 }
 
-void flows_found_fini(struct flows_found *f)
+void cli_flows_found_fini(struct flows_found *f)
 {
     free(f->hosts);
     cli_hosts_fini(&f->names);
@@ -134,12 +135,12 @@ static int relate_traces(struct experiment *x, struct flows_choice *q, struct fl
 {
     const struct index_host *hosts;
     const struct clock_net *net;
-    size_t n = experiment_hosts(x, &hosts);
+    size_t n = index_experiment_hosts(x, &hosts);
     int rc = cli_relate(x, &q->clocks, &net, e);
     f->hosts = mem_zalloc((n + 1) * sizeof *f->hosts);
     for (size_t i = 0; i < n && !rc; i++)
-        flows_add_host(f, hosts[i].name, net ? clock_net_map(net, i) : NULL, hosts[i].begin, hosts[i].end);
-    return rc ? rc : flows_settle(q, f, e);
+        cli_flows_add_host(f, hosts[i].name, net ? clock_net_map(net, i) : NULL, hosts[i].begin, hosts[i].end);
+    return rc ? rc : cli_flows_settle(q, f, e);
 }
 
 static int show_traces(struct flows_choice *q, const char *store, char **args, size_t n)
@@ -152,17 +153,17 @@ static int show_traces(struct flows_choice *q, const char *store, char **args, s
     int code;
     if (cli_open_traces(args, n, &o, &x, &e))
         return cli_fail(&e);
-    experiment_hosts(x, &hosts);
+    index_experiment_hosts(x, &hosts);
     if (relate_traces(x, q, &f, &e)) {
         code = cli_fail(&e);
     } else {
         struct text out = TEXT_TO(1);
         find_in_traces(hosts, q, &f);
-        flows_show(q, &f, &out);
+        cli_flows_show(q, &f, &out);
         code = cli_finish_traces(x, &out, NULL);
     }
-    flows_found_fini(&f);
-    experiment_close(x);
+    cli_flows_found_fini(&f);
+    index_experiment_close(x);
     return code;
 }
 
@@ -195,7 +196,7 @@ static int run(int argc, char **argv)
         cli_clocks_parse(&q.clocks, &e) || cli_cluster_check(&cluster, (size_t)n, &e))
         code = cli_fail(&e);
     else
-        code = cluster.url ? flows_ask_cluster(&q, &cluster) : show_traces(&q, store, argv + 1, (size_t)n);
+        code = cluster.url ? cli_flows_ask_cluster(&q, &cluster) : show_traces(&q, store, argv + 1, (size_t)n);
     cli_clocks_fini(&q.clocks);
     return code;
 }

@@ -27,7 +27,7 @@ static void add_done(struct cli_table *t, struct done *done, bool built, uint64_
 static void add_kernel_traces(struct cli_table *t, const struct experiment *x, struct done *done)
 {
     const struct index_host *hosts;
-    size_t n = experiment_hosts(x, &hosts);
+    size_t n = index_experiment_hosts(x, &hosts);
     for (size_t i = 0; i < n; i++) {
         size_t packets = 0;
         if (!hosts[i].graph)
@@ -49,8 +49,8 @@ static void add_user_traces(struct cli_table *t, const struct experiment *x, str
 {
     const struct index_host *hosts;
     const struct index_trace *traces;
-    size_t n = experiment_traces(x, &traces);
-    experiment_hosts(x, &hosts);
+    size_t n = index_experiment_traces(x, &traces);
+    index_experiment_hosts(x, &hosts);
     for (size_t i = 0; i < n; i++) {
         if (!traces[i].stacks)
             continue;
@@ -113,7 +113,7 @@ static int index_here(char **traces, size_t n, struct index_options *o, int form
         cli_note("%llu events indexed in %.2f s (%.1f M events/s)", (unsigned long long)done.events, seconds,
             (double)done.events / seconds / 1e6);
     int code = cli_finish_traces(x, &out, NULL);
-    experiment_close(x);
+    index_experiment_close(x);
     return code;
 }
 

@@ -53,13 +53,13 @@ static void gather(const struct experiment *x, size_t source, struct trace_facts
 {
     const struct ctf_source *sources;
     const struct index_host *hosts;
-    experiment_sources(x, &sources);
-    experiment_hosts(x, &hosts);
+    index_experiment_sources(x, &sources);
+    index_experiment_hosts(x, &hosts);
     const struct ctf_trace *t = sources[source].trace;
     const struct ctf_clock *clocks;
     const struct ctf_problem *problems;
     f->trace = t;
-    f->host = hosts[experiment_source_host(x, source)].name;
+    f->host = hosts[index_experiment_source_host(x, source)].name;
     f->domain = ctf_trace_env_string(t, "domain");
     f->kernel = ctf_trace_env_string(t, "kernel_release");
     if (!f->kernel)
@@ -196,7 +196,7 @@ static void count_all(struct trace_facts *facts, size_t n)
 static void note_unopened(const struct experiment *x, const struct trace_facts *facts, size_t n)
 {
     const struct index_note *p;
-    size_t notes = experiment_notes(x, &p);
+    size_t notes = index_experiment_notes(x, &p);
     for (size_t i = 0; i < notes; i++) {
         bool shown = false;
         for (size_t k = 0; k < n && !shown; k++)
@@ -223,10 +223,10 @@ static int run(int argc, char **argv)
         return code;
     struct experiment *x;
     if (cli_format_parse(format_name, &format, &e) || cli_need_traces((size_t)n, &e) ||
-        experiment_open((const char *const *)argv + 1, (size_t)n, &(struct index_options){0}, &x, &e))
+        index_experiment_open((const char *const *)argv + 1, (size_t)n, &(struct index_options){0}, &x, &e))
         return cli_fail(&e);
     const struct ctf_source *sources;
-    size_t count = experiment_sources(x, &sources);
+    size_t count = index_experiment_sources(x, &sources);
     struct trace_facts *facts = mem_zalloc(sizeof *facts * (count + 1));
     for (size_t i = 0; i < count; i++)
         gather(x, i, &facts[i]);
@@ -234,7 +234,7 @@ static int run(int argc, char **argv)
     for (size_t i = 0; i < count; i++)
         find_missing_cpus(&facts[i]);
     struct text out = TEXT_TO(STDOUT_FILENO);
-    info_write(&out, facts, count, format, pages);
+    cli_info_write(&out, facts, count, format, pages);
     note_unopened(x, facts, count);
     struct cli_reading reading = {0};
     for (size_t i = 0; i < count; i++) {
@@ -249,7 +249,7 @@ static int run(int argc, char **argv)
     }
     free(facts);
     code = cli_finish_traces(x, &out, &reading);
-    experiment_close(x);
+    index_experiment_close(x);
     return code;
 }
 

@@ -106,7 +106,7 @@ static void write_moves(const struct place_lines *lines, const struct cli_asked 
             cli_table_number(t, l->is.saves);
             cli_table_size(t, format, l->is.relieves);
         }
-        cli_table_cell(t, "%s", place_result(l));
+        cli_table_cell(t, "%s", cli_place_result(l));
     }
     cli_table_write(t, format, out);
     cli_table_free(t);
@@ -213,12 +213,12 @@ static int show(struct place_choice *c, struct cli_cluster *cluster)
     if (!rc)
         place_advise(a.cluster, &o, &p);
     if (!rc)
-        rc = place_find_moves(c, p, &a, &lines, &e);
+        rc = cli_place_find_moves(c, p, &a, &lines, &e);
     if (rc) {
         code = cli_fail(&e);
     } else {
         struct text out = TEXT_TO(1);
-        size_t failed = c->apply || c->moves.n ? place_apply(&a, &lines, patience) : 0, silent = silent_nodes(p);
+        size_t failed = c->apply || c->moves.n ? cli_place_apply(&a, &lines, patience) : 0, silent = silent_nodes(p);
         write_answer(c, p, &lines, &a, &out);
         if (silent)
             cli_note("%zu nodes do not answer: their traces are left where they are", silent);
@@ -243,7 +243,7 @@ static int check(struct place_choice *c, const struct cli_cluster *cluster, cons
     if (!rc)
         rc = check_table(c->table, e);
     if (!rc)
-        rc = place_auto_check(a, e);
+        rc = cli_place_auto_check(a, e);
     if (!rc && a->is && (c->apply || c->moves.n || c->table || format_name))
         rc = err_set(e, ERR_ARG, "--auto cannot be combined with --apply, --move or tables");
     if (!rc && place_is_excerpt(c) && !c->moves.n)
@@ -287,7 +287,7 @@ static int run(int argc, char **argv)
     if (!rc)
         rc = cli_cluster_check(&cluster, (size_t)n, &e);
     code = rc            ? cli_fail(&e)
-        : c.by_itself.is ? place_auto_run(&c.by_itself, &cluster, c.balance, c.gain)
+        : c.by_itself.is ? cli_place_auto_run(&c.by_itself, &cluster, c.balance, c.gain)
                          : show(&c, &cluster);
     free(c.moves.v);
     cli_clocks_fini(&c.clocks);

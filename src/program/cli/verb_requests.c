@@ -31,7 +31,7 @@ static int open_hosts(struct work *w, struct experiment *x, struct requests_choi
 {
     const struct index_host *hosts;
     const struct clock_net *net;
-    size_t n = experiment_hosts(x, &hosts);
+    size_t n = index_experiment_hosts(x, &hosts);
     int rc = cli_relate(x, &q->clocks, &net, e);
     if (rc)
         return rc;
@@ -96,7 +96,7 @@ static void answer(const struct work *w, const struct requests_choice *q, struct
         .n = meant < limit ? meant : limit,
         .first = w->names.span.first,
         .reference = q->clocks.reference};
-    requests_write(&shown, q->format, out);
+    cli_requests_write(&shown, q->format, out);
     note_lacking(found);
     note_shown(q, &shown, meant, all);
     path_request_groups_free(groups);
@@ -122,7 +122,7 @@ static int show(struct requests_choice *q, const char *store, char **args, size_
     path_local_free(w.local);
     free(w.hosts);
     cli_hosts_fini(&w.names);
-    experiment_close(x);
+    index_experiment_close(x);
     return code;
 }
 

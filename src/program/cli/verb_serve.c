@@ -151,15 +151,15 @@ static int check_reference(const struct cli_clocks *c, const char *const *traces
     size_t n = 0;
     while (traces[n])
         n++;
-    if (!c->reference || cli_is_setting(&c->reference) || !n || experiment_open(traces, n, &index, &x, &unopened))
+    if (!c->reference || cli_is_setting(&c->reference) || !n || index_experiment_open(traces, n, &index, &x, &unopened))
         return 0;
     struct cli_hosts names = CLI_HOSTS_NONE;
-    size_t n_hosts = experiment_hosts(x, &hosts);
+    size_t n_hosts = index_experiment_hosts(x, &hosts);
     for (size_t i = 0; i < n_hosts; i++)
         cli_hosts_add(&names, hosts[i].clock_name, hosts[i].begin, hosts[i].end);
     int rc = cli_hosts_check(&names, "--reference", c->reference, e);
     cli_hosts_fini(&names);
-    experiment_close(x);
+    index_experiment_close(x);
     return rc;
 }
 

@@ -19,7 +19,7 @@ static struct lttv_traffic count_traffic(const struct experiment *x)
 {
     struct lttv_traffic sum = {0};
     const struct index_host *hosts;
-    size_t n = experiment_hosts(x, &hosts);
+    size_t n = index_experiment_hosts(x, &hosts);
     for (size_t i = 0; i < n; i++)
         for (size_t f = 0; hosts[i].flows && f < flow_count(hosts[i].flows); f++) {
             struct flow_key key;
@@ -134,7 +134,7 @@ static void say_width(const char *table, struct text *out)
         text_printf(out, "The table takes %zu columns: widen the terminal, or give --format csv.\n", widest);
 }
 
-void sync_write(const struct clock_net *net, int format, struct text *out)
+void cli_sync_write(const struct clock_net *net, int format, struct text *out)
 {
     if (format == CLI_CSV) {
         write_csv(net, out);
@@ -157,9 +157,9 @@ static int sync_traces(char **args, size_t n, struct index_options *o, const str
     if (cli_open_traces(args, n, o, &x, e))
         return cli_fail(e);
     /* Notes on --trust are needed only for CSV: the other formats show its contradictions themselves. */
-    int rc = format == CLI_CSV ? cli_sync(x, clocks, &net, e) : experiment_sync(x, &clocks->options, &net, e);
+    int rc = format == CLI_CSV ? cli_sync(x, clocks, &net, e) : index_experiment_sync(x, &clocks->options, &net, e);
     if (rc || clock_net_relates(net, SIZE_MAX, e)) {
-        experiment_close(x);
+        index_experiment_close(x);
         return cli_fail(e);
     }
     const struct clock_pair *pairs;
@@ -170,9 +170,9 @@ static int sync_traces(char **args, size_t n, struct index_options *o, const str
     if (stats)
         write_stats(x, net, started, &out);
     else
-        sync_write(net, format, &out);
+        cli_sync_write(net, format, &out);
     int code = cli_finish_traces(x, &out, NULL);
-    experiment_close(x);
+    index_experiment_close(x);
     return code;
 }
 
@@ -205,7 +205,7 @@ static int run(int argc, char **argv)
     else if (stats && cluster.url)
         code = cli_fail((err_set(&e, ERR_ARG, "--stats counts packets of TRACEs: leave --cluster away"), &e));
     else if (cluster.url)
-        code = sync_ask_cluster(&cluster, &clocks, format);
+        code = cli_sync_ask_cluster(&cluster, &clocks, format);
     else
         code = sync_traces(argv + 1, (size_t)n, &o, &clocks, stats, format, &e);
     cli_clocks_fini(&clocks);

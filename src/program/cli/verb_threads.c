@@ -32,7 +32,7 @@ static int state_by_name(const char *s, struct err *e)
 static void collect(const struct experiment *x, const struct threads_choice *q, struct threads_rows *out)
 {
     const struct index_host *hosts;
-    size_t n = experiment_hosts(x, &hosts);
+    size_t n = index_experiment_hosts(x, &hosts);
     for (size_t i = 0; i < n; i++) {
         struct threads_row l = {.host = hosts[i].name, .host_begin = hosts[i].begin};
         if (!hosts[i].graph || (q->host && strcmp(q->host, hosts[i].name) != 0))
@@ -45,7 +45,7 @@ static void collect(const struct experiment *x, const struct threads_choice *q, 
 }
 
 /* The parts of the question that depend on what hosts there are. */
-int threads_settle(struct threads_choice *q, const struct cli_hosts *hosts, struct err *e)
+int cli_threads_settle(struct threads_choice *q, const struct cli_hosts *hosts, struct err *e)
 {
     int rc = q->host ? cli_hosts_check(hosts, "--host", q->host, e) : 0;
     return rc ? rc : cli_parse_window(q->begin_text, q->end_text, &hosts->span, &q->choice.begin, &q->choice.end, e);
@@ -108,14 +108,14 @@ static void write_lines(const struct threads_row *lines, size_t n, int format, s
 }
 
 /* Returns the maximum number of lines to show. */
-size_t threads_most_lines(const struct threads_choice *q)
+size_t cli_threads_most_lines(const struct threads_choice *q)
 {
     return q->limit >= 0 ? (size_t)q->limit : q->format == CLI_TABLE ? 40 : SIZE_MAX;
 }
 
-void threads_show(const struct threads_choice *q, struct threads_rows *lines, struct text *out)
+void cli_threads_show(const struct threads_choice *q, struct threads_rows *lines, struct text *out)
 {
-    size_t limit = threads_most_lines(q), shown = lines->n < limit ? lines->n : limit;
+    size_t limit = cli_threads_most_lines(q), shown = lines->n < limit ? lines->n : limit;
     sort_state = q->state;
     if (lines->n)
         qsort(lines->v, lines->n, sizeof *lines->v, by_total);
@@ -146,22 +146,22 @@ static int show_traces(struct threads_choice *q, const char *store, char **args,
     struct threads_rows lines = {0};
     if (cli_open_traces(args, n, &o, &x, &e))
         return cli_fail(&e);
-    size_t n_hosts = experiment_hosts(x, &hosts);
+    size_t n_hosts = index_experiment_hosts(x, &hosts);
     for (size_t i = 0; i < n_hosts; i++)
         cli_hosts_add(&names, hosts[i].name, hosts[i].begin, hosts[i].end);
     int code;
-    if (threads_settle(q, &names, &e)) {
+    if (cli_threads_settle(q, &names, &e)) {
         code = cli_fail(&e);
     } else {
         struct text out = TEXT_TO(1);
-        q->partial = experiment_partial(x);
+        q->partial = index_experiment_partial(x);
         collect(x, q, &lines);
-        threads_show(q, &lines, &out);
+        cli_threads_show(q, &lines, &out);
         code = cli_finish_traces(x, &out, NULL);
     }
     vec_free(&lines);
     cli_hosts_fini(&names);
-    experiment_close(x);
+    index_experiment_close(x);
     return code;
 }
 
@@ -195,7 +195,7 @@ static int run(int argc, char **argv)
         cli_cluster_check(&cluster, (size_t)n, &e))
         code = cli_fail(&e);
     else
-        code = cluster.url ? threads_ask_cluster(&q, &cluster) : show_traces(&q, store, argv + 1, (size_t)n);
+        code = cluster.url ? cli_threads_ask_cluster(&q, &cluster) : show_traces(&q, store, argv + 1, (size_t)n);
     return code;
 }
 

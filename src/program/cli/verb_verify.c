@@ -38,7 +38,7 @@ static int run(int argc, char **argv)
     if (cli_format_parse(format_name, &format, &e) || cli_open_traces(argv + 1, (size_t)n, &o, &x, &e))
         return cli_fail(&e);
     struct cli_table *t = cli_table_new(columns, 4);
-    int rc = experiment_verify(x, on_file, t, &e);
+    int rc = index_experiment_verify(x, on_file, t, &e);
     struct text out = TEXT_TO(1);
     cli_table_write(t, format, &out);
     cli_table_free(t);
@@ -50,7 +50,7 @@ static int run(int argc, char **argv)
             cli_note("%s", e.text);
         code = cli_finish_traces(x, &out, &(struct cli_reading){.damaged = rc != 0, .events = 1});
     }
-    experiment_close(x);
+    index_experiment_close(x);
     return code;
 }
 

@@ -15,22 +15,22 @@ static const struct cli_verb *const local_verbs[] = {&verb_info, &verb_events, &
 
 /* ---- parts of these verbs that ask a cluster: weft-net reads the arguments again ---- */
 
-int flows_ask_cluster(struct flows_choice *q, struct cli_cluster *c)
+int cli_flows_ask_cluster(struct flows_choice *q, struct cli_cluster *c)
 {
     return cli_run_net();
 }
 
-int threads_ask_cluster(struct threads_choice *q, struct cli_cluster *c)
+int cli_threads_ask_cluster(struct threads_choice *q, struct cli_cluster *c)
 {
     return cli_run_net();
 }
 
-int sync_ask_cluster(struct cli_cluster *c, const struct cli_clocks *clocks, int format)
+int cli_sync_ask_cluster(struct cli_cluster *c, const struct cli_clocks *clocks, int format)
 {
     return cli_run_net();
 }
 
-int critpath_ask_cluster(struct critpath_question *q)
+int cli_critpath_ask_cluster(struct critpath_question *q)
 {
     return cli_run_net();
 }

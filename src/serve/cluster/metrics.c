@@ -15,7 +15,7 @@ static uint64_t trace_bytes(const struct experiment *x, size_t host)
 {
     const struct index_trace *traces;
     uint64_t bytes = 0;
-    size_t n = experiment_traces(x, &traces);
+    size_t n = index_experiment_traces(x, &traces);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; traces[i].host == (int32_t)host && k < ctf_trace_streams(traces[i].trace); k++) {
             struct ctf_stream_info s;
@@ -81,7 +81,7 @@ static void find_talk(const struct flow_store *s, const struct cluster_entry_hos
 void cluster_metrics_find(const struct experiment *x, size_t host, struct arena *a, struct cluster_entry_host *h)
 {
     const struct index_host *hosts;
-    experiment_hosts(x, &hosts);
+    index_experiment_hosts(x, &hosts);
     struct cluster_entry_talk *talk = arena_new(a, struct cluster_entry_talk, h->n_peers + 1);
     h->bytes = trace_bytes(x, host);
     h->store_bytes = files_bytes(hosts[host].store_dir);

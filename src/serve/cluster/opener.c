@@ -169,7 +169,7 @@ static void add_problem(struct cluster_node *n, const char *text)
 static void note_problems(struct cluster_node *n, const struct experiment *x, bool aloud)
 {
     const struct index_note *notes;
-    size_t count = x ? experiment_notes(x, &notes) : 0;
+    size_t count = x ? index_experiment_notes(x, &notes) : 0;
     forget_problems(n);
     for (size_t i = 0; i < count; i++)
         if (notes[i].kind == INDEX_NOTE_LEFT_OUT || notes[i].kind == INDEX_NOTE_INPUT) {
@@ -218,7 +218,7 @@ static int open_traces(struct cluster_node *n, struct err *e)
         .within_arg = n,
         .stop = stopped,
         .stop_arg = n};
-    int rc = n->traces.n ? experiment_open((const char *const *)n->traces.v, n->traces.n, &o, &x, e) : 0;
+    int rc = n->traces.n ? index_experiment_open((const char *const *)n->traces.v, n->traces.n, &o, &x, e) : 0;
     if (!rc)
         hold(n, x);
     return rc;

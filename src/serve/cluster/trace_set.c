@@ -89,7 +89,7 @@ struct cluster_trace_set *cluster_trace_set_new(
     h->refs = 1;
     h->experiment = x;
     h->extracts = cluster_extracts_new();
-    h->n = x ? experiment_hosts(x, &h->hosts) : 0;
+    h->n = x ? index_experiment_hosts(x, &h->hosts) : 0;
     h->entries = mem_zalloc((h->n + 1) * sizeof *h->entries);
     for (size_t i = 0; i < h->n; i++) {
         h->entries[i] = entry_of(&h->hosts[i]);
@@ -129,7 +129,7 @@ void cluster_trace_set_unref(struct cluster_trace_set *h)
     for (size_t i = 0; i < MOST_JOINED; i++)
         joined_unref(h->joined[i]);
     cluster_extracts_free(h->extracts);
-    experiment_close(h->experiment);
+    index_experiment_close(h->experiment);
     pthread_mutex_destroy(&h->lock);
     arena_fini(&h->arena);
     free(h->entries);
@@ -161,7 +161,7 @@ const struct experiment *cluster_trace_set_experiment(const struct cluster_trace
 
 int cluster_trace_set_intact(const struct cluster_trace_set *h, struct err *e)
 {
-    return h->experiment ? experiment_intact(h->experiment, e) : 0;
+    return h->experiment ? index_experiment_intact(h->experiment, e) : 0;
 }
 
 /* ---- hosts on the client's clocks ---- */

@@ -94,7 +94,7 @@ static int find_dirs(
     const struct place_sender *g, struct found *f, const struct cluster_node_traces *h, size_t host, struct err *e)
 {
     const struct index_trace *traces;
-    size_t n = experiment_traces(h->is, &traces);
+    size_t n = index_experiment_traces(h->is, &traces);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; traces[i].host == (int32_t)host && k < ctf_trace_directories(traces[i].trace); k++) {
             char *real = file_real_path(ctf_trace_directory(traces[i].trace, k));
@@ -196,7 +196,7 @@ static int add_cut(struct found *f, const struct ctf_trace *t, const char *const
 static int add_cuts(struct found *f, const struct cluster_node_traces *h, size_t host, struct err *e)
 {
     const struct index_trace *traces;
-    size_t n = experiment_traces(h->is, &traces), dir = 0;
+    size_t n = index_experiment_traces(h->is, &traces), dir = 0;
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++)
         if (traces[i].host == (int32_t)host) {
@@ -246,7 +246,7 @@ static int list(const struct place_sender *g, const struct cluster_node_traces *
     l->refs = 1;
     l->trace = t;
     const struct index_host *hosts;
-    experiment_hosts(h->is, &hosts);
+    index_experiment_hosts(h->is, &hosts);
     l->files.name = arena_strdup(&l->arena, hosts[host].own_name);
     int rc = find_limits(l, &entries[host], e);
     if (!rc && move_is_excerpt(t) && hosts[host].key_has_begin)

@@ -62,7 +62,7 @@ static void pause_worker(struct worker *w, int64_t ns)
 static void add_notes(const struct experiment *x, struct arena *a, struct share_work *done)
 {
     const struct index_note *notes;
-    size_t n = experiment_notes(x, &notes), more = 0;
+    size_t n = index_experiment_notes(x, &notes), more = 0;
     for (size_t i = 0; i < n; i++) {
         if (notes[i].kind != INDEX_NOTE_LEFT_OUT && notes[i].kind != INDEX_NOTE_INPUT)
             continue;
@@ -80,7 +80,7 @@ static void look_at(const struct experiment *x, struct arena *a, struct shared_t
 {
     const struct index_host *hosts;
     const struct index_trace *traces;
-    size_t n_hosts = experiment_hosts(x, &hosts), n_traces = experiment_traces(x, &traces);
+    size_t n_hosts = index_experiment_hosts(x, &hosts), n_traces = index_experiment_traces(x, &traces);
     bool built = false;
     for (size_t i = 0; i < n_hosts; i++) {
         t->shared |= hosts[i].graph != NULL;
@@ -121,10 +121,10 @@ static int index_it(struct worker *w, struct arena *a, struct shared_trace *t)
         return rc;
     }
     if (!rc)
-        rc = experiment_open((const char *const *)&path, 1, &o, &x, &e);
+        rc = index_experiment_open((const char *const *)&path, 1, &o, &x, &e);
     if (!rc) {
         look_at(x, a, t);
-        experiment_close(x);
+        index_experiment_close(x);
     } else {
         t->work.state = SHARE_WORK_FAILED;
         t->work.text = arena_strdup(a, e.text);

@@ -86,7 +86,7 @@ static void close_views(struct tsp_data *d)
     path_local_free(x->paths);
     spanset_close(x->spans);
     if (x->x)
-        experiment_close(x->x);
+        index_experiment_close(x->x);
     pthread_mutex_destroy(&x->lock);
     arena_fini(&x->arena);
     free(x);
@@ -115,7 +115,7 @@ static int open_views(void *arg, const struct tsp_open_request *request, struct 
     int rc = views_open_traces(x, arg, e);
     if (!rc) {
         find_outputs(x);
-        rc = x->x ? experiment_intact(x->x, e) : 0;
+        rc = x->x ? index_experiment_intact(x->x, e) : 0;
     }
     if (rc)
         close_views(&x->data);
@@ -141,7 +141,7 @@ static enum tsp_tidied tidy(struct tsp_data *d, bool (*stop)(void *), void *stop
     bool joined;
     if (!views_of(d)->x)
         return TSP_TIDY_ALL;
-    if (experiment_join(views_of(d)->x, &index, &joined, &e) == ERR_CANCELLED)
+    if (index_experiment_join(views_of(d)->x, &index, &joined, &e) == ERR_CANCELLED)
         return TSP_TIDY_STOPPED;
     return joined ? TSP_TIDY_SOME : TSP_TIDY_ALL;
 }
@@ -149,7 +149,7 @@ static enum tsp_tidied tidy(struct tsp_data *d, bool (*stop)(void *), void *stop
 static int intact(struct tsp_data *d, struct err *e)
 {
     const struct experiment *x = views_of(d)->x;
-    return x ? experiment_intact(x, e) : 0;
+    return x ? index_experiment_intact(x, e) : 0;
 }
 
 /* ---- threads, shared by all views ---- */

@@ -20,7 +20,7 @@ static void span_cell(const struct spanset *o, const struct spans_note *n, size_
 
 static size_t trace_notes(const struct views *x, const struct index_note **notes)
 {
-    return x->x ? experiment_notes(x->x, notes) : 0;
+    return x->x ? index_experiment_notes(x->x, notes) : 0;
 }
 
 /* Notes about spans follow those about traces. */

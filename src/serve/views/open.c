@@ -35,7 +35,7 @@ static size_t path_of(const struct views *x, const struct ctf_trace *t)
 static void set_hosts(struct views *x, const struct views_options *o)
 {
     const struct index_host *hosts;
-    x->n_hosts = experiment_hosts(x->x, &hosts);
+    x->n_hosts = index_experiment_hosts(x->x, &hosts);
     const struct index_host *keeper = NULL;
     x->hosts = arena_new(&x->arena, struct view_host, x->n_hosts + 1);
     for (size_t i = 0; i < x->n_hosts; i++) {
@@ -72,14 +72,14 @@ static void set_reference(struct views *x, const char *wanted)
 {
     x->data.reference = reference_of(x);
     if (wanted && x->data.reference)
-        experiment_note_reference(x->x, wanted, x->data.reference);
+        index_experiment_note_reference(x->x, wanted, x->data.reference);
 }
 
 static void set_sources(struct views *x)
 {
     const struct ctf_source *sources;
-    x->n_sources = experiment_sources(x->x, &sources);
-    experiment_traces(x->x, &x->traces);
+    x->n_sources = index_experiment_sources(x->x, &sources);
+    index_experiment_traces(x->x, &x->traces);
     struct ctf_source *mapped = arena_new(&x->arena, struct ctf_source, x->n_sources + 1);
     int32_t *host = arena_new(&x->arena, int32_t, x->n_sources + 1);
     for (size_t i = 0; i < x->n_sources; i++) {
@@ -265,7 +265,7 @@ static const struct view_host *host_called(const struct views *x, const char *na
 static void set_lacks(struct views *x)
 {
     const struct index_note *notes;
-    size_t n = experiment_notes(x->x, &notes);
+    size_t n = index_experiment_notes(x->x, &notes);
     struct tsp_lack *lacks = arena_new(&x->arena, struct tsp_lack, n + 1);
     x->data.lacks = lacks;
     x->data.whole = x->n_hosts;
@@ -304,7 +304,7 @@ static void set_lack_of_spans(struct views *x)
 static size_t indexed_hosts(const struct experiment *x)
 {
     const struct index_host *hosts;
-    size_t n = experiment_hosts(x, &hosts), indexed = 0;
+    size_t n = index_experiment_hosts(x, &hosts), indexed = 0;
     for (size_t i = 0; i < n; i++)
         indexed += hosts[i].graph != NULL;
     return indexed;
@@ -343,7 +343,7 @@ static int relate(struct views *x, const struct clock_options *clock, struct err
     struct err unsynchronised = {0};
     bool apart = clock->no_messages && !clock->n_trust;
     /* Failure leaves every host its own clock; the clock report says why. */
-    if (!apart && indexed_hosts(x->x) > 1 && experiment_sync(x->x, clock, &x->clocks, &unsynchronised)) {
+    if (!apart && indexed_hosts(x->x) > 1 && index_experiment_sync(x->x, clock, &x->clocks, &unsynchronised)) {
         x->clocks = NULL;
         if (unsynchronised.code == ERR_NOMEM)
             return err_set(e, ERR_NOMEM, "%s", unsynchronised.text);
@@ -367,7 +367,7 @@ int views_open_traces(struct views *x, const struct views_options *o, struct err
     const char *const *traces;
     size_t n = index_arguments(x, o, &traces);
     bool only_spans = !n && x->request->n;
-    int rc = only_spans ? 0 : experiment_open(traces, n, &index, &x->x, e);
+    int rc = only_spans ? 0 : index_experiment_open(traces, n, &index, &x->x, e);
     rc = rc || only_spans ? rc : relate(x, &clock, e);
     if (rc)
         return rc;

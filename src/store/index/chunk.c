@@ -26,7 +26,7 @@ int index_chunk_write(struct store_writer *s, const struct index_outcome *o, con
     store_add(s, "leaving", o->leaving.v, sizeof *o->leaving.v, o->leaving.n);
     store_add(s, carry_section, o->carry.v, 1, o->carry.n);
     store_add(s, "problems", problems->v, 1, problems->n);
-    types_builder_store(types, s);
+    index_types_builder_store(types, s);
     return store_commit(s, e);
 }
 

@@ -59,7 +59,7 @@ static int note_errors(struct experiment *x, const struct index_options *o, cons
             *e = errors[i];
             return err_wrap(e, "%s", host);
         }
-        experiment_note(x, INDEX_NOTE_LEFT_OUT, host, errors[i].text, 1);
+        index_experiment_note(x, INDEX_NOTE_LEFT_OUT, host, errors[i].text, 1);
     }
     return 0;
 }
@@ -83,44 +83,44 @@ static int open_all_stores(struct experiment *x, const struct index_options *o, 
     return rc;
 }
 
-struct experiment *experiment_new(void)
+struct experiment *index_experiment_new(void)
 {
     struct experiment *x = mem_zalloc(sizeof *x);
     pthread_mutex_init(&x->lock, NULL);
-    x->user_marks = experiment_user_marks_new();
+    x->user_marks = index_experiment_user_marks_new();
     x->schemas = ctf_schemas_new();
     return x;
 }
 
-int experiment_made(struct experiment *x, int rc, struct experiment **out)
+int index_experiment_made(struct experiment *x, int rc, struct experiment **out)
 {
-    experiment_sort_notes(x);
+    index_experiment_sort_notes(x);
     if (rc) {
-        experiment_close(x);
+        index_experiment_close(x);
         return rc;
     }
     *out = x;
     return 0;
 }
 
-int experiment_open(
+int index_experiment_open(
     const char *const *args, size_t n, const struct index_options *o, struct experiment **out, struct err *e)
 {
-    struct experiment *x = experiment_new();
+    struct experiment *x = index_experiment_new();
     int rc = n ? 0 : err_set(e, ERR_ARG, "no trace given");
     x->whole = o->whole;
     x->states = o->states;
     x->store = o->store ? arena_strdup(&x->arena, o->store) : NULL;
     if (!rc)
-        rc = experiment_open_traces(x, args, n, o, e);
+        rc = index_experiment_open_traces(x, args, n, o, e);
     if (!rc && o->stores && !(rc = open_all_stores(x, o, e))) {
-        experiment_note_losses(x);
-        experiment_note_calls(x);
+        index_experiment_note_losses(x);
+        index_experiment_note_calls(x);
     }
-    return experiment_made(x, rc, out);
+    return index_experiment_made(x, rc, out);
 }
 
-void experiment_close(struct experiment *x)
+void index_experiment_close(struct experiment *x)
 {
     if (!x)
         return;
@@ -134,7 +134,7 @@ void experiment_close(struct experiment *x)
     }
     for (size_t i = 0; i < x->traces.n; i++) {
         stack_close((struct stack_store *)x->traces.v[i].stacks);
-        types_close((struct index_types *)x->traces.v[i].types);
+        index_types_close((struct index_types *)x->traces.v[i].types);
     }
     for (size_t i = 0; i < x->sources.n; i++)
         ctf_trace_close(x->sources.v[i].trace);
@@ -144,7 +144,7 @@ void experiment_close(struct experiment *x)
     vec_free(&x->traces);
     vec_free(&x->notes);
     vec_free(&x->catalogues);
-    experiment_user_marks_free(x->user_marks);
+    index_experiment_user_marks_free(x->user_marks);
     pthread_mutex_destroy(&x->lock);
     arena_fini(&x->arena);
     free(x);
@@ -160,7 +160,7 @@ static int host_intact(const struct index_host *h, struct err *e)
     return rc;
 }
 
-int experiment_intact(const struct experiment *x, struct err *e)
+int index_experiment_intact(const struct experiment *x, struct err *e)
 {
     int rc = 0;
     for (size_t i = 0; i < x->sources.n && !rc; i++)
@@ -174,13 +174,13 @@ int experiment_intact(const struct experiment *x, struct err *e)
     return rc;
 }
 
-size_t experiment_hosts(const struct experiment *x, const struct index_host **out)
+size_t index_experiment_hosts(const struct experiment *x, const struct index_host **out)
 {
     *out = x->hosts.v;
     return x->hosts.n;
 }
 
-uint64_t experiment_stored_events(const struct experiment *x)
+uint64_t index_experiment_stored_events(const struct experiment *x)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < x->hosts.n; i++)
@@ -190,18 +190,18 @@ uint64_t experiment_stored_events(const struct experiment *x)
     return n;
 }
 
-size_t experiment_sources(const struct experiment *x, const struct ctf_source **out)
+size_t index_experiment_sources(const struct experiment *x, const struct ctf_source **out)
 {
     *out = x->sources.v;
     return x->sources.n;
 }
 
-int32_t experiment_source_host(const struct experiment *x, size_t source)
+int32_t index_experiment_source_host(const struct experiment *x, size_t source)
 {
     return x->traces.v[source].host;
 }
 
-size_t experiment_traces(const struct experiment *x, const struct index_trace **out)
+size_t index_experiment_traces(const struct experiment *x, const struct index_trace **out)
 {
     *out = x->traces.v;
     return x->traces.n;

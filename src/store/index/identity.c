@@ -117,7 +117,7 @@ static bool before(int64_t a, size_t i, int64_t b, size_t k)
 
 /* Sets the keys. Equal keys occur only with damaged input: traces that share a UUID without being one trace. Their
  * order in time distinguishes them. */
-void experiment_set_keys(struct experiment *x)
+void index_experiment_set_keys(struct experiment *x)
 {
     size_t most = x->hosts.n > x->traces.n ? x->hosts.n : x->traces.n;
     uint64_t *own = mem_zalloc((most + 1) * sizeof *own);

@@ -97,31 +97,32 @@ struct experiment;
 /* args: TRACE arguments as in DESIGN section 2 (`DIR`, `NAME=DIR`; `net://` is refused with a message until live
  * reading exists). A directory given twice counts once, pieces of one trace given one by one are one trace, whatever
  * their order. */
-int experiment_open(const char *const *args, size_t n, const struct index_options *, struct experiment **out,
+int index_experiment_open(const char *const *args, size_t n, const struct index_options *, struct experiment **out,
     struct err *e);
-void experiment_close(struct experiment *);
+void index_experiment_close(struct experiment *);
 /* Joins some small chunks into one, in the files only (see `join`). The experiment continues with the files that it has
  * open, and others may use it meanwhile. One such call at a time. *joined: chunks were joined; there may be more to
  * join. Does nothing while somebody else builds, or if the stores have been replaced by those of other files. Options
  * as at opening, and `stop`. */
-int experiment_join(struct experiment *, const struct index_options *, bool *joined, struct err *e);
+int index_experiment_join(struct experiment *, const struct index_options *, bool *joined, struct err *e);
 /* Returns ERR_LOST if a file of a trace, or a store, became shorter or unreadable since it was opened. Results computed
  * from the experiment since then must not be shown. To be called after computing, before showing. The experiment must
  * be opened anew; this builds shortened stores again. */
-int experiment_intact(const struct experiment *, struct err *e);
-size_t experiment_hosts(const struct experiment *, const struct index_host **out);
+int index_experiment_intact(const struct experiment *, struct err *e);
+size_t index_experiment_hosts(const struct experiment *, const struct index_host **out);
 /* Returns all traces, kernel and user space, as sources of a merge, in the order found. */
-size_t experiment_sources(const struct experiment *, const struct ctf_source **out);
+size_t index_experiment_sources(const struct experiment *, const struct ctf_source **out);
 /* Returns the same traces, by number of source. */
-size_t experiment_traces(const struct experiment *, const struct index_trace **out);
+size_t index_experiment_traces(const struct experiment *, const struct index_trace **out);
 /* Returns the directory that a person would name for a trace, as a real path: without the parts that the tracer adds
  * below it (kernel, ust/uid/1000/64-bit, archives and their pieces). Traces of one machine's session have the same. */
 const char *index_trace_dir(struct arena *, const struct ctf_group *);
 /* The host that a source was recorded on. */
-int32_t experiment_source_host(const struct experiment *, size_t source);
+int32_t index_experiment_source_host(const struct experiment *, size_t source);
 /* Clock maps of all hosts: from the store when its key fits, else from the flows. Needs stores. Host numbers as in
- * experiment_hosts. */
-int experiment_sync(struct experiment *, const struct clock_options *, const struct clock_net **out, struct err *e);
+ * index_experiment_hosts. */
+int index_experiment_sync(struct experiment *, const struct clock_options *, const struct clock_net **out,
+    struct err *e);
 
 /* The messages of a host's flows. */
 struct index_sync_host {
@@ -158,8 +159,8 @@ struct index_far_host {
 };
 /* Returns all fields but `flows`. */
 struct index_far_host index_far_host_of(const struct index_host *);
-/* Computes clocks of hosts in the order of an experiment of them all: exactly those that experiment_sync finds there.
- * Nothing is stored. Any contents are safe, as long as stores were checked (flow_extract).
+/* Computes clocks of hosts in the order of an experiment of them all: exactly those that index_experiment_sync finds
+ * there. Nothing is stored. Any contents are safe, as long as stores were checked (flow_extract).
  * before: clocks found earlier, also of other hosts; or NULL. Pairs with a host without flows keep their clocks from
  * there. */
 int index_sync_far(const struct index_far_host *, size_t n, const struct clock_options *,
@@ -176,8 +177,8 @@ enum index_note_kind {
     INDEX_NOTE_STORE,        /* a store was damaged, and built again */
     INDEX_NOTE_CALLS,        /* calls or memory of user space that are incomplete; known when stores were asked for */
     INDEX_NOTE_LOST,         /* lost while recording; known when stores were asked for */
-    INDEX_NOTE_CLOCK,        /* a host that is not on the clock of the others; known after experiment_sync */
-    INDEX_NOTE_REFERENCE     /* times are by another clock than was asked for: experiment_note_reference */
+    INDEX_NOTE_CLOCK,        /* a host that is not on the clock of the others; known after index_experiment_sync */
+    INDEX_NOTE_REFERENCE     /* times are by another clock than was asked for: index_experiment_note_reference */
 };
 struct index_note {
     uint8_t kind;
@@ -187,16 +188,16 @@ struct index_note {
     const char *text;        /* "HOST: FILE: what" */
     uint64_t count;          /* number of occurrences */
 };
-size_t experiment_notes(const struct experiment *, const struct index_note **out);
+size_t index_experiment_notes(const struct experiment *, const struct index_note **out);
 const char *index_note_advice(int kind); /* recommended action */
-/* Adds a note if times are by the clock of `used` instead of the host `wanted`. Call after experiment_sync, if that is
- * called at all. */
-void experiment_note_reference(struct experiment *, const char *wanted, const char *used);
+/* Adds a note if times are by the clock of `used` instead of the host `wanted`. Call after index_experiment_sync, if
+ * that is called at all. */
+void index_experiment_note_reference(struct experiment *, const char *wanted, const char *used);
 /* Returns whether something of the input is damaged or missing, so that answers are partial. Tracer losses do not
  * count. */
-bool experiment_partial(const struct experiment *);
+bool index_experiment_partial(const struct experiment *);
 /* Events in all stores that are open. */
-uint64_t experiment_stored_events(const struct experiment *);
+uint64_t index_experiment_stored_events(const struct experiment *);
 
 /* ---- counts of events by class ---- */
 
@@ -231,7 +232,7 @@ struct index_finding {       /* borrowed for the call */
 };
 /* Checks every store file of an experiment that was opened without stores. Returns ERR_FORMAT when any is damaged,
  * ERR_NOTFOUND when there is none. */
-int experiment_verify(struct experiment *, void (*report)(void *arg, const struct index_finding *), void *arg,
+int index_experiment_verify(struct experiment *, void (*report)(void *arg, const struct index_finding *), void *arg,
     struct err *e);
 
 #endif

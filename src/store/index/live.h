@@ -54,8 +54,8 @@ int64_t index_live_until(const struct index_live *);
 uint64_t index_live_left_out(const struct index_live *);
 
 /* Returns the present state of n recordings as an experiment; first reads all that is certain. names: of their hosts,
- * or NULL, as in `NAME=TRACE`. Traces of one host join as in experiment_open. Cost: what came since the last call, what
- * is open (threads, connections, calls), and the opening of the chunks, but not their events.
+ * or NULL, as in `NAME=TRACE`. Traces of one host join as in index_experiment_open. Cost: what came since the last
+ * call, what is open (threads, connections, calls), and the opening of the chunks, but not their events.
  *
  * Graphs, flows, states, stacks, rows and their ids, total counts of events by class, clocks, notes and losses are
  * available. Events themselves are not stored: a merge returns ERR_UNSUPPORTED. So tables of events, and
@@ -67,10 +67,10 @@ int index_live_ask(struct index_live *const *, const char *const *names, size_t 
     struct err *e);
 
 /* Ends the recording (after ctf_feed_end, ctf_trace_end): reads the rest, and leaves the stores as `weft index` does.
- * experiment_open then opens what was followed without building anything, as long as its clock offset is the recorded
- * one: alone, or with traces of its host that have the same. Opened beside traces of its host and boot with another
- * offset, a trace that takes theirs (ctf_trace_take_offset; never a kernel trace) is built anew, whole. Opened alone
- * later, it is built again. ERR_ARG: it is not over. */
+ * index_experiment_open then opens what was followed without building anything, as long as its clock offset is the
+ * recorded one: alone, or with traces of its host that have the same. Opened beside traces of its host and boot with
+ * another offset, a trace that takes theirs (ctf_trace_take_offset; never a kernel trace) is built anew, whole. Opened
+ * alone later, it is built again. ERR_ARG: it is not over. */
 int index_live_end(struct index_live *, struct err *e);
 
 #endif

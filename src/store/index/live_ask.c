@@ -52,7 +52,7 @@ static void take_traces(struct experiment *x, struct index_live *const *lives, c
         traces[i] = ctf_trace_still(lives[i]->files.trace, fingerprint_of(&h));
         index_history_free(&h);
     }
-    experiment_take_traces(x, traces, names ? names : none, n);
+    index_experiment_take_traces(x, traces, names ? names : none, n);
 }
 
 int index_live_ask(
@@ -63,12 +63,12 @@ int index_live_ask(
         rc = index_live_settle(lives[i], e);
     if (rc)
         return rc;
-    struct experiment *x = experiment_new();
+    struct experiment *x = index_experiment_new();
     x->states = true;
     take_traces(x, lives, names, n);
     for (size_t i = 0; i < n && !rc; i++)
         rc = open_stores(x, i, lives[i], e);
-    experiment_note_losses(x);
-    experiment_note_calls(x);
-    return experiment_made(x, rc, out);
+    index_experiment_note_losses(x);
+    index_experiment_note_calls(x);
+    return index_experiment_made(x, rc, out);
 }

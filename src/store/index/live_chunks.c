@@ -13,7 +13,7 @@ static void close_level(struct index_live *l, struct index_level *v)
 {
     if (v->made)
         l->kind->close(v->made);
-    types_builder_free(v->types);
+    index_types_builder_free(v->types);
     store_abort(v->file);
     free(v->path);
     vec_free(&v->told);
@@ -49,7 +49,7 @@ static int begin_level(struct index_live *l, struct index_level *v, int64_t begi
         .left_out = l->left_out,
         .sum = l->sum};
     v->chunk.key = map_mix(index_rules(f->is_kernel) + map_mix((uint64_t)begin + v->chunk.number) + v->chunk.before);
-    v->types = types_builder_new(f->trace);
+    v->types = index_types_builder_new(f->trace);
     note_told(l, v);
     v->path = mem_strdup(index_path(f, INDEX_CHUNK, v->chunk.number));
     v->file = index_chunk_create(f, &v->chunk);
@@ -149,7 +149,7 @@ int index_levels_feed(struct index_live *l, const struct ctf_event *ev, size_t n
         size_t events = index_take_times(ev, n, times, &v->chunk.totals, &l->sealed.disorder);
         rc = l->kind->feed(v->made, ev, n, times, events, e);
         v->chunk.began = l->kind->began(v->made);
-        types_builder_add(v->types, ev, n);
+        index_types_builder_add(v->types, ev, n);
         v->items += n;
     }
     for (size_t i = 0; i < n; i++) {
@@ -174,7 +174,7 @@ int index_levels_extend(struct index_live *l, struct err *e)
         return begin_levels(l, n, begin, e);
     }
     for (size_t i = 0; i < l->n_levels && !rc; i++) {
-        types_builder_extend(l->levels[i].types);
+        index_types_builder_extend(l->levels[i].types);
         rc = l->kind->extend(l->levels[i].made, e);
     }
     return rc;

@@ -45,7 +45,7 @@ static size_t file_in(const char *text)
     return access(path, F_OK) ? 0 : n;
 }
 
-void experiment_note(struct experiment *x, int kind, const char *host, const char *text, uint64_t count)
+void index_experiment_note(struct experiment *x, int kind, const char *host, const char *text, uint64_t count)
 {
     size_t n = file_in(text);
     pthread_mutex_lock(&x->lock);
@@ -60,13 +60,13 @@ void experiment_note(struct experiment *x, int kind, const char *host, const cha
     pthread_mutex_unlock(&x->lock);
 }
 
-size_t experiment_notes(const struct experiment *x, const struct index_note **out)
+size_t index_experiment_notes(const struct experiment *x, const struct index_note **out)
 {
     *out = x->notes.v;
     return x->notes.n;
 }
 
-bool experiment_partial(const struct experiment *x)
+bool index_experiment_partial(const struct experiment *x)
 {
     for (size_t i = 0; i < x->notes.n; i++)
         if (x->notes.v[i].kind == INDEX_NOTE_LEFT_OUT || x->notes.v[i].kind == INDEX_NOTE_INPUT)
@@ -81,7 +81,7 @@ static int by_kind(const void *a, const void *b)
     return p->kind != q->kind ? p->kind - q->kind : order ? order : strcmp(p->text, q->text);
 }
 
-void experiment_sort_notes(struct experiment *x)
+void index_experiment_sort_notes(struct experiment *x)
 {
     if (x->notes.n)
         qsort(x->notes.v, x->notes.n, sizeof *x->notes.v, by_kind);
@@ -101,7 +101,7 @@ static void note_loss(struct experiment *x, const struct index_trace *t, const c
         return;
     snprintf(text, sizeof text, "%s: %llu %s%s lost while it was recorded", ctf_trace_path(t->trace),
         (unsigned long long)count, what, count == 1 ? " was" : "s were");
-    experiment_note(x, INDEX_NOTE_LOST, x->hosts.v[t->host].name, text, count);
+    index_experiment_note(x, INDEX_NOTE_LOST, x->hosts.v[t->host].name, text, count);
 }
 
 /* CPUs that only events name; what the files show is among the trace's problems. */
@@ -118,7 +118,7 @@ static void note_absent(struct experiment *x, const struct index_trace *t)
         struct text words = {.fd = -1};
         qsort(cpus.v, cpus.n, sizeof *cpus.v, by_number);
         kernel_missing_words(&words, t->trace, cpus.v, cpus.n);
-        experiment_note(x, INDEX_NOTE_INPUT, h->name, text_cstr(&words), 1);
+        index_experiment_note(x, INDEX_NOTE_INPUT, h->name, text_cstr(&words), 1);
         text_fini(&words);
     }
     vec_free(&cpus);
@@ -136,16 +136,16 @@ static void note_stacks(struct experiment *x, const struct index_trace *t)
         "%llu",
         KERNEL_MOST_FRAMES, (unsigned long long)cut);
     if (cut)
-        experiment_note(x, INDEX_NOTE_ODD, h->name, text, cut);
+        index_experiment_note(x, INDEX_NOTE_ODD, h->name, text, cut);
     snprintf(text, sizeof text,
         "events whose call stacks are not kept, because there are too many different ones: "
         "%llu",
         (unsigned long long)left_out);
     if (left_out)
-        experiment_note(x, INDEX_NOTE_ODD, h->name, text, left_out);
+        index_experiment_note(x, INDEX_NOTE_ODD, h->name, text, left_out);
 }
 
-void experiment_note_losses(struct experiment *x)
+void index_experiment_note_losses(struct experiment *x)
 {
     for (size_t i = 0; i < x->traces.n; i++) {
         uint64_t events = 0, packets = 0;
@@ -170,7 +170,7 @@ static void note_calls(struct experiment *x, const struct index_trace *t, uint64
     if (!count)
         return;
     snprintf(text, sizeof text, "%s: %s: %llu", ctf_trace_path(t->trace), what, (unsigned long long)count);
-    experiment_note(x, INDEX_NOTE_CALLS, x->hosts.v[t->host].name, text, 1);
+    index_experiment_note(x, INDEX_NOTE_CALLS, x->hosts.v[t->host].name, text, 1);
 }
 
 /* Processes that hold memory at the recording's end. */
@@ -193,7 +193,7 @@ static uint64_t holding_memory(const struct stack_store *s)
     return n;
 }
 
-void experiment_note_calls(struct experiment *x)
+void index_experiment_note_calls(struct experiment *x)
 {
     char deep[128];
     snprintf(deep, sizeof deep, "calls deeper than %d levels, which are neither shown nor in the figures of functions",
@@ -236,15 +236,15 @@ static void note_conflicts(struct experiment *x)
     for (size_t i = 0; i < n && i < MOST_TOLD; i++) {
         struct text t = {.fd = -1};
         clock_conflict_words(x->clocks, &c[i], &t);
-        experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[c[i].b].name, text_cstr(&t), 1);
+        index_experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[c[i].b].name, text_cstr(&t), 1);
         text_fini(&t);
     }
     if (n > MOST_TOLD)
-        experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[c[MOST_TOLD].b].name,
+        index_experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[c[MOST_TOLD].b].name,
             "its messages contradict what is trusted, and those of others do, too", n - MOST_TOLD);
 }
 
-void experiment_note_clocks(struct experiment *x, const char *failed)
+void index_experiment_note_clocks(struct experiment *x, const char *failed)
 {
     char text[2048];
     forget_clocks(x);
@@ -261,13 +261,13 @@ void experiment_note_clocks(struct experiment *x, const char *failed)
                 clock_net_name(x->clocks, m->predecessor >= 0 ? (size_t)m->predecessor : i));
         else
             snprintf(text, sizeof text, "not on the clock of the others: no packets that tie it to them were recorded");
-        experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[i].clock_name, text, 1);
+        index_experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[i].clock_name, text, 1);
     }
     if (!failed)
         note_conflicts(x);
 }
 
-void experiment_note_reference(struct experiment *x, const char *wanted, const char *used)
+void index_experiment_note_reference(struct experiment *x, const char *wanted, const char *used)
 {
     char text[2048];
     bool is_there = false;
@@ -278,5 +278,5 @@ void experiment_note_reference(struct experiment *x, const char *wanted, const c
     snprintf(text, sizeof text, "times are by the clock of %s: %s", used,
         is_there ? "no message relates that of the reference that was named to another host"
                  : "the reference that was named is not among these hosts");
-    experiment_note(x, INDEX_NOTE_REFERENCE, wanted, text, 1);
+    index_experiment_note(x, INDEX_NOTE_REFERENCE, wanted, text, 1);
 }

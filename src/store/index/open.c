@@ -50,9 +50,9 @@ static void note_twice(const struct opening *o)
     for (size_t i = 0; i < o->n_places; i++) {
         const struct ctf_root *p = &o->places[i];
         if (p->again && p->again == p->found)
-            experiment_note(o->x, INDEX_NOTE_TWICE, o->args[i], "was given before; it counts once", 1);
+            index_experiment_note(o->x, INDEX_NOTE_TWICE, o->args[i], "was given before; it counts once", 1);
         else if (p->again)
-            experiment_note(o->x, INDEX_NOTE_TWICE, o->args[i],
+            index_experiment_note(o->x, INDEX_NOTE_TWICE, o->args[i],
                 arena_printf(&o->x->arena, "%zu of the %zu trace directories in it were given before; they count once",
                     p->again, p->found),
                 1);
@@ -74,7 +74,7 @@ static int note_missing(const struct opening *o, struct err *e)
         }
         if (!p->name && !strncmp(why, p->path, n) && !strncmp(why + n, ": ", 2))
             why += n + 2;
-        experiment_note(o->x, INDEX_NOTE_LEFT_OUT, p->name ? p->name : p->path, why, 1);
+        index_experiment_note(o->x, INDEX_NOTE_LEFT_OUT, p->name ? p->name : p->path, why, 1);
     }
     return 0;
 }
@@ -106,7 +106,7 @@ static int check_opened(const struct opening *o, struct err *e)
         }
     for (size_t i = 0; i < o->n && opened; i++)
         if (!o->traces[i])
-            experiment_note(o->x, INDEX_NOTE_LEFT_OUT, o->names[i], o->errors[i].text, 1);
+            index_experiment_note(o->x, INDEX_NOTE_LEFT_OUT, o->names[i], o->errors[i].text, 1);
     return opened ? 0 : e->code;
 }
 
@@ -190,7 +190,7 @@ static void add_trace(const struct opening *o, struct ctf_trace *t, int32_t host
     const struct ctf_problem *p;
     size_t n = ctf_trace_problems(t, &p);
     for (size_t i = 0; i < n; i++)
-        experiment_note(
+        index_experiment_note(
             x, p[i].harmless ? INDEX_NOTE_ODD : INDEX_NOTE_INPUT, x->hosts.v[host].name, p[i].text, p[i].count);
     vec_push(&x->sources, ((struct ctf_source){.trace = t}));
     find_limits(o, t, &is.from, &is.until);
@@ -308,7 +308,7 @@ static void note_moved(struct experiment *x, const struct index_host *h, const c
             n, ctf_trace_path(h->trace));
     text_puts(&t, n == 1 && most_ns < 0 ? "-" : "");
     text_duration(&t, most_ns < 0 ? -most_ns : most_ns);
-    experiment_note(x, INDEX_NOTE_ODD, h->name, text_cstr(&t), 1);
+    index_experiment_note(x, INDEX_NOTE_ODD, h->name, text_cstr(&t), 1);
     text_fini(&t);
 }
 
@@ -359,14 +359,15 @@ static void make_hosts(struct opening *o)
     for (size_t i = 0; i < o->n; i++)
         if (o->traces[i])
             add_trace(o, o->traces[i], host_of[i]);
-    experiment_set_keys(x); /* keys from times as recorded, which depend on no other trace */
+    index_experiment_set_keys(x); /* keys from times as recorded, which depend on no other trace */
     share_offsets(x);
     free(groups);
     free(group_of);
     free(host_of);
 }
 
-void experiment_take_traces(struct experiment *x, struct ctf_trace *const *traces, const char *const *names, size_t n)
+void index_experiment_take_traces(
+    struct experiment *x, struct ctf_trace *const *traces, const char *const *names, size_t n)
 {
     struct opening o = {.x = x,
         .places = arena_new(&x->arena, struct ctf_root, n + 1),
@@ -404,7 +405,7 @@ static void open_groups(struct opening *o, const struct index_options *options)
     index_catalogues_save(o->x, o->places, o->n_places, options->stores && !misled);
 }
 
-int experiment_open_traces(
+int index_experiment_open_traces(
     struct experiment *x, const char *const *args, size_t n, const struct index_options *options, struct err *e)
 {
     struct opening o = {

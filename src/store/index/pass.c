@@ -111,7 +111,7 @@ static int begin_chunk(struct reading *r, int64_t begin, struct err *e)
         .number = free_number(p)};
     r->chunk.key = map_mix(
         index_key(f->trace, f->is_kernel) + map_mix((uint64_t)begin + r->chunk.number) + r->chunk.before);
-    r->types = types_builder_new(f->trace);
+    r->types = index_types_builder_new(f->trace);
     r->file = index_chunk_create(f, &r->chunk);
     int rc = r->chunk.before ? index_chunk_read(f, last, &r->before, e) : 0;
     rc = rc ?: r->chunk.before ? index_chunk_carry(f, last, &r->before, e) : 0;
@@ -123,7 +123,7 @@ static int begin_chunk(struct reading *r, int64_t begin, struct err *e)
 static void drop_chunk(struct reading *r)
 {
     store_close(r->before.store);
-    types_builder_free(r->types);
+    index_types_builder_free(r->types);
     store_abort(r->file);
     r->before = (struct index_known){0};
     r->types = NULL;
@@ -208,7 +208,7 @@ static int feed(struct reading *r, const struct ctf_event *ev, size_t n, struct 
     if (o->tell && events)
         o->tell(o->tell_arg, p->files->trace, events, t->begin < p->first ? t->begin : p->first,
             t->end > p->last ? t->end : p->last);
-    types_builder_add(r->types, ev, n);
+    index_types_builder_add(r->types, ev, n);
     report(&p->share, o->progress, ev[n - 1].ts);
     r->greatest = ev[n - 1].ts > r->greatest ? ev[n - 1].ts : r->greatest;
     return rc;

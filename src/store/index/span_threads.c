@@ -369,7 +369,7 @@ static void open_machines(struct join *j, const struct experiment *x, const stru
         know_threads(m);
         size_t n = graph_marks(m->host->graph, &marks);
         take_marks(j, (int32_t)i, marks, n);
-        n = experiment_user_marks(x, i, &marks);
+        n = index_experiment_user_marks(x, i, &marks);
         take_marks(j, (int32_t)i, marks, n);
     }
 }
@@ -377,7 +377,7 @@ static void open_machines(struct join *j, const struct experiment *x, const stru
 void index_join_spans(const struct experiment *x, const struct index_span *spans, size_t n, struct index_joined *out)
 {
     const struct index_host *hosts = NULL;
-    const size_t n_hosts = x ? experiment_hosts(x, &hosts) : 0;
+    const size_t n_hosts = x ? index_experiment_hosts(x, &hosts) : 0;
     struct join j = {.machines = mem_zalloc((n_hosts + 1) * sizeof *j.machines), .n = n_hosts, .last_machine = -1};
     out->threads = mem_zalloc((n + 1) * sizeof *out->threads);
     out->clocks = mem_zalloc((n_hosts + 1) * sizeof *out->clocks);

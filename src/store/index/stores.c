@@ -147,7 +147,7 @@ static void note_problems(struct experiment *x, const char *host, const struct i
         struct arena line = {0};
         char *text = arena_strndup(&line, lines + i, length), *rest;
         uint64_t count = strtoull(text, &rest, 10);
-        experiment_note(x, INDEX_NOTE_INPUT, host, *rest == ' ' ? rest + 1 : rest, count);
+        index_experiment_note(x, INDEX_NOTE_INPUT, host, *rest == ' ' ? rest + 1 : rest, count);
         arena_fini(&line);
         i += length + 1;
     }
@@ -159,7 +159,7 @@ static int open_chunks(struct opening *o, struct err *e)
     int rc = 0;
     for (size_t i = 0; i < h->chunks.n && !rc; i++)
         rc = index_chunk_read(o->from, &h->chunks.v[i], &o->known[i], e);
-    rc = rc ?: types_open(o->from->trace, o->known, h, &o->types, e);
+    rc = rc ?: index_types_open(o->from->trace, o->known, h, &o->types, e);
     rc = rc ?: o->from->is_kernel ? open_kernel(o, e) : open_user(o, e);
     return rc;
 }
@@ -179,7 +179,7 @@ int index_open_history(struct experiment *x, struct index_trace *t, const struct
         store_close(o.known[i].store);
     free(o.known);
     if (rc) {
-        types_close(o.types);
+        index_types_close(o.types);
         return rc;
     }
     t->types = o.types;
@@ -247,7 +247,7 @@ static void note_damage(struct experiment *x, const char *host, const struct err
     if (found->code != ERR_FORMAT)
         return;
     snprintf(text, sizeof text, "%s; built again", found->text);
-    experiment_note(x, INDEX_NOTE_STORE, host, text, 1);
+    index_experiment_note(x, INDEX_NOTE_STORE, host, text, 1);
 }
 
 /* Builds what must be built, and opens all. */
@@ -295,7 +295,7 @@ static void note_place(struct experiment *x, const char *host, const char *place
 {
     char text[2048];
     snprintf(text, sizeof text, "%s: %s; stores are kept in %s", place, why, dir);
-    experiment_note(x, INDEX_NOTE_STORE, host, text, 1);
+    index_experiment_note(x, INDEX_NOTE_STORE, host, text, 1);
 }
 
 /* Stores that somebody else built beside the trace, if they are whole and of it. */

@@ -139,7 +139,8 @@ static int load_or_solve(struct experiment *x, const struct clock_options *o, st
     return rc;
 }
 
-int experiment_sync(struct experiment *x, const struct clock_options *o, const struct clock_net **out, struct err *e)
+int index_experiment_sync(
+    struct experiment *x, const struct clock_options *o, const struct clock_net **out, struct err *e)
 {
     struct clock_net *net = NULL;
     clock_net_free(x->clocks);
@@ -147,11 +148,11 @@ int experiment_sync(struct experiment *x, const struct clock_options *o, const s
     int rc = load_or_solve(x, o, &net, e);
     if (rc) {
         clock_net_free(net);
-        experiment_note_clocks(x, e->text);
+        index_experiment_note_clocks(x, e->text);
         return rc;
     }
     x->clocks = net;
-    experiment_note_clocks(x, NULL);
+    index_experiment_note_clocks(x, NULL);
     *out = net;
     return 0;
 }

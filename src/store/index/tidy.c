@@ -37,7 +37,7 @@ static int join_trace(struct index_files *f, const struct index_options *o, bool
 }
 
 /* Joins chunks of all traces. A failure of one trace stops no other, unless the caller asked to stop. */
-int experiment_join(struct experiment *x, const struct index_options *options, bool *joined, struct err *e)
+int index_experiment_join(struct experiment *x, const struct index_options *options, bool *joined, struct err *e)
 {
     struct index_options o = *options;
     int rc = 0;

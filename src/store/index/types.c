@@ -26,7 +26,7 @@ static void widen(struct types_builder *b, size_t n_indices)
     b->n_indices = n_indices;
 }
 
-void types_builder_extend(struct types_builder *b)
+void index_types_builder_extend(struct types_builder *b)
 {
     size_t n = ctf_trace_classes(b->trace, &b->classes), n_indices = b->n_indices;
     for (size_t i = 0; i < n; i++)
@@ -36,12 +36,12 @@ void types_builder_extend(struct types_builder *b)
         widen(b, n_indices);
 }
 
-struct types_builder *types_builder_new(const struct ctf_trace *t)
+struct types_builder *index_types_builder_new(const struct ctf_trace *t)
 {
     struct types_builder *b = mem_zalloc(sizeof *b);
     b->trace = t;
     b->last = INT64_MIN;
-    types_builder_extend(b);
+    index_types_builder_extend(b);
     return b;
 }
 
@@ -54,7 +54,7 @@ static void store_counts(struct types_builder *b, int64_t time)
     b->since = 0;
 }
 
-void types_builder_add(struct types_builder *b, const struct ctf_event *ev, size_t n)
+void index_types_builder_add(struct types_builder *b, const struct ctf_event *ev, size_t n)
 {
     uint64_t *counts = b->counts;
     if (b->since >= SHARE && ev->ts > b->last) /* no event of that time has been counted yet */
@@ -65,7 +65,7 @@ void types_builder_add(struct types_builder *b, const struct ctf_event *ev, size
     b->last = ev[n - 1].ts > b->last ? ev[n - 1].ts : b->last;
 }
 
-void types_builder_store(struct types_builder *b, struct store_writer *s)
+void index_types_builder_store(struct types_builder *b, struct store_writer *s)
 {
     uint64_t *to;
     for (size_t i = 0; i < b->n_classes; i++)
@@ -81,7 +81,7 @@ void types_builder_store(struct types_builder *b, struct store_writer *s)
     store_add(s, "type_counts", b->before.v, sizeof *b->before.v, (size_t)(to - b->before.v));
 }
 
-void types_builder_free(struct types_builder *b)
+void index_types_builder_free(struct types_builder *b)
 {
     if (!b)
         return;
@@ -194,7 +194,7 @@ static bool find_used(struct index_types *t, const struct sections *v, size_t n)
     return found == t->n;
 }
 
-int types_open(const struct ctf_trace *trace, const struct index_known *known, const struct index_history *h,
+int index_types_open(const struct ctf_trace *trace, const struct index_known *known, const struct index_history *h,
     struct index_types **out, struct err *e)
 {
     struct index_types *t = mem_zalloc(sizeof *t);
@@ -216,14 +216,14 @@ int types_open(const struct ctf_trace *trace, const struct index_known *known, c
     }
     free(v);
     if (!good) {
-        types_close(t);
+        index_types_close(t);
         return err_set(e, ERR_FORMAT, "%s: the stores have counts of events that are not of it", ctf_trace_path(trace));
     }
     *out = t;
     return 0;
 }
 
-void types_close(struct index_types *t)
+void index_types_close(struct index_types *t)
 {
     if (!t)
         return;

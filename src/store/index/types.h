@@ -19,19 +19,19 @@ struct types_builder {
     VEC(uint64_t) before;        /* for each of `times`, by class index: items before it */
     VEC(uint32_t) used;          /* classes to be written */
 };
-struct types_builder *types_builder_new(const struct ctf_trace *);
+struct types_builder *index_types_builder_new(const struct ctf_trace *);
 /* Takes new classes of the trace, before their events are added. */
-void types_builder_extend(struct types_builder *);
+void index_types_builder_extend(struct types_builder *);
 /* Adds merged items of that trace alone, in order; n > 0. */
-void types_builder_add(struct types_builder *, const struct ctf_event *, size_t n);
+void index_types_builder_add(struct types_builder *, const struct ctf_event *, size_t n);
 /* Adds the sections, once; they are the builder's. */
-void types_builder_store(struct types_builder *, struct store_writer *);
-void types_builder_free(struct types_builder *);
+void index_types_builder_store(struct types_builder *, struct store_writer *);
+void index_types_builder_free(struct types_builder *);
 
 /* Opens the counts from the chunks of a trace, which must outlive them. ERR_FORMAT: they belong to another trace. */
 struct index_history; struct index_known;
-int types_open(const struct ctf_trace *, const struct index_known *, const struct index_history *,
+int index_types_open(const struct ctf_trace *, const struct index_known *, const struct index_history *,
     struct index_types **out, struct err *e);
-void types_close(struct index_types *);
+void index_types_close(struct index_types *);
 
 #endif

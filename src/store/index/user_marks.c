@@ -21,14 +21,14 @@ struct user_marks {
     size_t n;
 };
 
-struct user_marks *experiment_user_marks_new(void)
+struct user_marks *index_experiment_user_marks_new(void)
 {
     struct user_marks *m = mem_zalloc(sizeof *m);
     pthread_mutex_init(&m->lock, NULL);
     return m;
 }
 
-void experiment_user_marks_free(struct user_marks *m)
+void index_experiment_user_marks_free(struct user_marks *m)
 {
     for (size_t i = 0; i < m->n; i++)
         free(m->of_host[i].v);
@@ -90,7 +90,7 @@ static void read_marks(const struct experiment *x, size_t source, struct marks *
 
 /* ---- marks of a host ---- */
 
-size_t experiment_user_marks(const struct experiment *x, size_t host, const struct graph_mark **out)
+size_t index_experiment_user_marks(const struct experiment *x, size_t host, const struct graph_mark **out)
 {
     struct user_marks *marks = x->user_marks;
     pthread_mutex_lock(&marks->lock);

@@ -11,6 +11,6 @@ struct graph_mark;
 /* Returns the marks of the host's user-space traces, by trace and time, by the clock of its kernel trace; row -1.
  * Traces that declare no such events are not read. The others are read once, by the first call: O(trace). Thread-
  * safe. */
-size_t experiment_user_marks(const struct experiment *, size_t host, const struct graph_mark **out);
+size_t index_experiment_user_marks(const struct experiment *, size_t host, const struct graph_mark **out);
 
 #endif

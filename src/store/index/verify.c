@@ -143,7 +143,7 @@ static void verify_dir(struct verifying *v, const char *dir, const struct index_
     free(entries);
 }
 
-int experiment_verify(
+int index_experiment_verify(
     struct experiment *x, void (*report)(void *arg, const struct index_finding *), void *arg, struct err *e)
 {
     struct verifying v = {.report = report, .arg = arg};

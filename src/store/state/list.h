@@ -60,7 +60,9 @@ static inline const struct list_place *list_place_from(const struct list_row *r,
 {
     if (!p)
         return state_list_place_at(r, t);
-    return t < p->next ? p : t < p[1].next ? p + 1 : state_list_place_at(r, t);
+    if (t < p->next || p->next == INT64_MAX) /* the last place has no end */
+        return p;
+    return t < p[1].next ? p + 1 : state_list_place_at(r, t);
 }
 /* State of a row. t must be within the span, whose last instant counts as the one before it. (list_rows.c) */
 void state_list_row_at(const struct state_store *, const struct list_row *, int64_t t, struct state_interval *out);

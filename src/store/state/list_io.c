@@ -166,7 +166,7 @@ static void add_file(const struct thread_io *x, uint32_t row, struct io_query *q
         p = list_place_from(r, p, q->times[i]);
         uint64_t sum = sum_before(&f, p);
         bool between = i && sum != f.reported;
-        m = state_io_query_from(q, p->next) - i;
+        m = (p->next == INT64_MAX ? q->n : state_io_query_from(q, p->next)) - i; /* the last place has no end */
         bool shown = add_place(&f, p, sum, q, i, m);
         if (!q->around)
             continue;
