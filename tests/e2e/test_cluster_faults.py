@@ -103,6 +103,8 @@ class Nodes(Faults):
             run = self.cluster.ask(THREAD, *TIMEOUT)
             if run.code == 0:
                 self.assertEqual(bare(json.loads(run.out)), whole)
+            elif run.code == 1:  # a busy machine: no node could be asked within that time, which is no answer
+                self.assertRegex(run.message, "the time was over|in time")
             else:
                 self.assertEqual(run.code, 3, run)
                 self.assertEqual({u["peer"].split(" ")[0] for u in json.loads(run.out)["unexplained"]
