@@ -82,13 +82,14 @@ static int fill(struct ctf_trace *t, const struct ctf_made *m, struct err *e)
 int ctf_trace_make(const struct ctf_made *m, struct ctf_schemas *schemas, struct ctf_trace **out, struct err *e)
 {
     struct ctf_trace *t = ctf_trace_new(schemas);
+    t->maker = m->maker; /* packets that may be copies are made while they are listed */
     int rc = fill(t, m, e);
     *out = NULL;
     if (rc) {
+        t->maker = (struct ctf_maker){0};
         ctf_trace_close(t);
         return rc;
     }
-    t->maker = m->maker;
     *out = t;
     return 0;
 }

@@ -27,17 +27,34 @@ static int cut_off(const struct ftrace_file *f, const char *what, struct err *e)
         f->path, what, f->map.size);
 }
 
+/* Takes a CPU of a buffer. Data of CPUs do not overlap: a damaged table must not have a file read a thousand times.
+ * Each takes at least a small page, so that many of them need a large file. */
+static void add_cpu(struct ftrace_file *f, struct ftrace_buffer *buffer, uint64_t cpu, uint64_t offset, uint64_t size)
+{
+    uint64_t bytes = bytes_at(f, offset, size).n;
+    bytes = bytes < LEAST_PAGE ? LEAST_PAGE : bytes;
+    if (!size || cpu >= MOST_CPUS)
+        return;
+    if (bytes > f->map.size - f->claimed || f->cpu_owner[cpu] == f->tables) {
+        f->cpus_refused++;
+        return;
+    }
+    f->claimed += bytes;
+    f->cpu_owner[cpu] = f->tables;
+    vec_push(&buffer->cpus, ((struct ftrace_cpu){(int32_t)cpu, offset, size}));
+}
+
 /* ---- version 6: parts one after the other ---- */
 
 /* The places of one buffer's CPUs. */
 static void read_places(struct ftrace_file *f, struct ftrace_bytes *b, const char *name)
 {
     struct ftrace_buffer buffer = {.name = name, .page_bytes = f->page_bytes};
+    f->tables++;
     for (uint32_t i = 0; i < f->cpus && i < MOST_CPUS; i++) {
-        struct ftrace_cpu cpu = {(int32_t)i, ftrace_number(b, 8), 0};
-        cpu.size = ftrace_number(b, 8);
-        if (!b->bad && cpu.size)
-            vec_push(&buffer.cpus, cpu);
+        uint64_t offset = ftrace_number(b, 8), size = ftrace_number(b, 8);
+        if (!b->bad)
+            add_cpu(f, &buffer, i, offset, size);
     }
     if (b->bad)
         ftrace_problem(f, "%s: byte %zu: the table of CPUs of buffer '%.60s' is cut off", f->path,
@@ -176,14 +193,14 @@ static void read_buffer_7(struct ftrace_file *f, struct ftrace_bytes *b)
         .page_bytes = (uint32_t)ftrace_number(b, 4),
         .compressed = flags & 1};
     uint64_t n = ftrace_number(b, 4);
-    for (uint64_t i = 0; i < n && i < MOST_CPUS && !b->bad; i++) {
-        struct ftrace_cpu cpu = {(int32_t)ftrace_number(b, 4), 0, 0};
-        cpu.offset = ftrace_number(b, 8);
-        cpu.size = ftrace_number(b, 8);
-        if (!b->bad && cpu.size && cpu.cpu >= 0 && cpu.cpu < MOST_CPUS)
-            vec_push(&buffer.cpus, cpu);
+    f->tables++;
+    bool ok = is_page(buffer.page_bytes) && f->buffers.n < MOST_BUFFERS;
+    for (uint64_t i = 0; ok && i < n && i < MOST_CPUS && !b->bad; i++) {
+        uint64_t cpu = ftrace_number(b, 4), offset = ftrace_number(b, 8), size = ftrace_number(b, 8);
+        if (!b->bad)
+            add_cpu(f, &buffer, cpu, offset, size);
     }
-    bool ok = !b->bad && is_page(buffer.page_bytes) && f->buffers.n < MOST_BUFFERS;
+    ok = ok && !b->bad;
     if (!ok || head.bad || id != 3)
         ftrace_problem(
             f, "%s: byte %llu: the description of buffer '%.60s' is damaged", f->path, (unsigned long long)at, name);
@@ -339,11 +356,15 @@ int ftrace_file_open(const char *path, struct ftrace_file *f, struct err *e)
     if (rc)
         return rc;
     struct ftrace_bytes b = bytes_at(f, 0, UINT64_MAX);
+    f->cpu_owner = arena_new(&f->arena, uint32_t, MOST_CPUS);
     rc = read_begin(f, &b, e);
     if (!rc)
         rc = f->version == 6 ? read_6(f, &b, e) : read_7(f, &b, e);
     if (!rc && (f->time_at + 8 > f->data_at || f->commit_at + f->commit_bytes > f->data_at || f->data_at >= LEAST_PAGE))
         rc = err_set(e, ERR_UNSUPPORTED, "%s: pages of this layout are not read", path);
+    if (f->cpus_refused)
+        ftrace_problem(f, "%s: CPUs are listed twice in a buffer, or their data overlap; those of %zu are not read",
+            path, f->cpus_refused);
     if (!rc)
         settle_events(f);
     return rc;

@@ -81,6 +81,10 @@ struct ftrace_file {
     ftrace_fields common;    /* fields that all events have, but for the event's id */
     VEC(struct ftrace_buffer) buffers;
     uint32_t cpus;
+    uint64_t claimed;        /* bytes of the data of all CPUs */
+    uint32_t tables;         /* tables of CPUs that were found */
+    uint32_t *cpu_owner;     /* by CPU: number of the last table that has it, counted from 1 */
+    size_t cpus_refused;
     const char *uname, *tool, *clock; /* texts of options, or NULL; clock: the chosen one of the list */
     uint64_t trace_id;
     bool has_trace_id;

@@ -12,8 +12,6 @@
 
 /* Pages that become one packet at most; those of a compressed block stay together. */
 enum { PAGES_PER_PACKET = 16, MOST_BLOCK = 32 << 20, MOST_RATIO = 4096, MOST_KEPT = 64 << 20 };
-/* Cost of a CPU beyond its data, in bytes of the file. */
-enum { CPU_BYTES = 16 };
 
 /* A compressed block, or all data of a CPU. */
 struct block {
@@ -335,36 +333,12 @@ static void tell_limits(struct ftrace_file *f)
 
 /* ---- opening ---- */
 
-/* Drops the CPUs whose data lie where those of others do: a damaged table must not have a file read a thousand times.
- * Returns how many are left. */
-static size_t drop_overlapping(struct ftrace_file *f)
-{
-    uint64_t left = f->map.size;
-    size_t n = 0, dropped = 0;
-    for (size_t i = 0; i < f->buffers.n; i++) {
-        struct ftrace_buffer *b = &f->buffers.v[i];
-        size_t kept = 0;
-        for (size_t k = 0; k < b->cpus.n; k++) {
-            struct ftrace_cpu cpu = b->cpus.v[k];
-            uint64_t room = cpu.offset < f->map.size ? f->map.size - cpu.offset : 0;
-            uint64_t bytes = (cpu.size < room ? cpu.size : room) + CPU_BYTES;
-            dropped += bytes > left;
-            if (bytes > left)
-                continue;
-            left -= bytes;
-            b->cpus.v[kept++] = cpu;
-        }
-        n += b->cpus.n = kept;
-    }
-    if (dropped)
-        ftrace_problem(f, "%s: the data of its CPUs overlap; those of %zu are not read", f->path, dropped);
-    return n;
-}
-
 static void make_streams(struct reader *r)
 {
     struct ftrace_file *f = &r->file;
-    size_t n = drop_overlapping(f);
+    size_t n = 0;
+    for (size_t i = 0; i < f->buffers.n; i++)
+        n += f->buffers.v[i].cpus.n;
     r->streams = mem_zalloc((n + 1) * sizeof *r->streams);
     for (size_t i = 0; i < f->buffers.n; i++) {
         const struct ftrace_buffer *b = &f->buffers.v[i];
