@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CPUS = 8192, MOST_BUFFERS = 1 << 10, MOST_SECTIONS = 1 << 12, MOST_SECTION = 256 << 20 };
+enum { MOST_CPUS = 8192, MOST_BUFFERS = 1 << 10, MOST_SECTIONS = 1 << 12 };
+enum { MOST_SECTIONS_BYTES = 256 << 20 };
 enum { LEAST_PAGE = 256, MOST_PAGE = 16 << 20 };
 
 static struct ftrace_bytes bytes_at(const struct ftrace_file *f, uint64_t offset, uint64_t n)
@@ -25,6 +26,12 @@ static int cut_off(const struct ftrace_file *f, const char *what, struct err *e)
         "%s: the file ends before %s (byte %zu): it was cut off, or trace-cmd did not finish "
         "it; copy it again",
         f->path, what, f->map.size);
+}
+
+static int only_latency(const struct ftrace_file *f, struct err *e)
+{
+    return err_set(e, ERR_UNSUPPORTED,
+        "%s: has the text of a latency tracer, no events; record events (trace-cmd record -e …)", f->path);
 }
 
 /* Takes a CPU of a buffer. Data of CPUs do not overlap: a damaged table must not have a file read a thousand times.
@@ -105,10 +112,7 @@ static int read_buffers_6(struct ftrace_file *f, struct ftrace_bytes *b, struct 
     if (b->bad)
         rc = cut_off(f, "the places of the events", e);
     else if (!is_flyrecord(b))
-        rc = b->bad
-            ? cut_off(f, "the places of the events", e)
-            : err_set(e, ERR_UNSUPPORTED,
-                  "%s: has the text of a latency tracer, no events; record events (trace-cmd record -e …)", f->path);
+        rc = b->bad ? cut_off(f, "the places of the events", e) : only_latency(f, e);
     if (!rc)
         read_places(f, b, "");
     for (size_t i = 0; i < n && !rc; i++) {
@@ -140,6 +144,17 @@ static int read_6(struct ftrace_file *f, struct ftrace_bytes *b, struct err *e)
 
 /* ---- version 7: sections and options ---- */
 
+/* Counts bytes of a section to be read: damaged options may name a large one any number of times. */
+static bool may_read(struct ftrace_file *f, uint64_t bytes)
+{
+    if (bytes <= MOST_SECTIONS_BYTES - f->section_bytes) {
+        f->section_bytes += bytes;
+        return true;
+    }
+    ftrace_problem(f, "%s: the options name sections of more than %u MiB", f->path, MOST_SECTIONS_BYTES >> 20);
+    return false;
+}
+
 /* Content of the section at `offset`; *owned: to be freed, or NULL. */
 static bool section(struct ftrace_file *f, uint64_t offset, unsigned want, struct ftrace_bytes *out, uint8_t **owned)
 {
@@ -153,11 +168,11 @@ static bool section(struct ftrace_file *f, uint64_t offset, unsigned want, struc
         return false;
     if (!(flags & 1)) {
         *out = bytes_at(f, offset + 16, size);
-        return true;
+        return may_read(f, out->n);
     }
     uint64_t packed = ftrace_number(&b, 4), whole = ftrace_number(&b, 4);
     const uint8_t *from = ftrace_take(&b, packed);
-    if (!from || whole > MOST_SECTION || !(*owned = mem_try(1, whole + 1)))
+    if (!from || !may_read(f, whole) || !(*owned = mem_try(1, whole + 1)))
         return false;
     if (ftrace_unpack(f->compression, from, packed, *owned, whole, &why)) {
         ftrace_problem(f, "%s: section %u at byte %llu: %s", f->path, want, (unsigned long long)offset, why.text);
@@ -236,7 +251,7 @@ static void read_options_7(struct ftrace_file *f, const struct ftrace_bytes *all
         else if (pass == 1 && id == 3)
             read_buffer_7(f, &option);
         else if (pass == 1 && id == LATENCY)
-            ftrace_remark(f, "%s: the text of a latency tracer is not read", f->path);
+            f->has_latency = true;
         else if (pass == 1)
             ftrace_read_option(f, id, option);
     }
@@ -274,14 +289,19 @@ static int read_7(struct ftrace_file *f, struct ftrace_bytes *b, struct err *e)
             }
             read_options_7(f, &options, pass, &next);
             free(owned);
-            at = next;
+            if (pass && next && next <= at)
+                ftrace_problem(f, "%s: byte %llu: the next options section is said to lie before it, and is not read",
+                    f->path, (unsigned long long)at);
+            at = next > at ? next : 0; /* trace-cmd appends them */
         }
     }
-    if (!f->buffers.n && first >= f->map.size)
-        return cut_off(f, "its options", e);
-    if (!f->buffers.n && f->problems.n)
-        return cut_off(f, "the places of the events", e);
-    return 0;
+    if (f->has_latency && !f->buffers.n)
+        return only_latency(f, e);
+    if (f->has_latency)
+        ftrace_remark(f, "%s: the text of a latency tracer is not read", f->path);
+    if (f->buffers.n)
+        return 0;
+    return cut_off(f, !first || first >= f->map.size ? "its options" : "the places of the events", e);
 }
 
 /* ---- versions 6 and 7 ---- */

@@ -92,8 +92,10 @@ struct ftrace_file {
     uint32_t tsc_mult, tsc_shift;
     struct ftrace_shift *shifts; size_t n_shifts; /* indexed by CPU */
     uint64_t host_id;        /* trace id of the host's recording, with shifts */
-    bool has_guests;
+    bool has_guests, has_latency; /* has_latency: the text of a latency tracer */
+    uint64_t section_bytes;  /* bytes of the sections that were read */
     ftrace_problems problems;
+    size_t n_told[2];        /* problems; remarks */
 };
 
 void ftrace_problem(struct ftrace_file *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -40,7 +40,7 @@ static void add_problem(struct ftrace_file *f, bool harmless, const char *fmt, v
 {
     char text[600];
     vsnprintf(text, sizeof text, fmt, ap);
-    if (f->problems.n < MOST_PROBLEMS)
+    if (f->n_told[harmless]++ < MOST_PROBLEMS) /* counted apart: remarks do not crowd out damage */
         vec_push(&f->problems, ((struct ctf_made_problem){arena_strdup(&f->arena, text), harmless}));
 }
 
@@ -169,11 +169,17 @@ static const char *chosen_clock(struct ftrace_file *f, const struct ftrace_bytes
     return end ? arena_strndup(&f->arena, begin + 1, (size_t)(end - begin - 1)) : NULL;
 }
 
+/* Sums of damaged options wrap around. */
+static void add_offset(struct ftrace_file *f, uint64_t ns)
+{
+    f->offset_ns = (int64_t)((uint64_t)f->offset_ns + ns);
+}
+
 bool ftrace_read_option(struct ftrace_file *f, unsigned id, struct ftrace_bytes b)
 {
     switch (id) {
-    case OPTION_DATE: f->offset_ns += (int64_t)((uint64_t)strtoll(text_of(f, &b), NULL, 0) * 1000); break;
-    case OPTION_OFFSET: f->offset_ns += strtoll(text_of(f, &b), NULL, 0); break;
+    case OPTION_DATE: add_offset(f, (uint64_t)strtoll(text_of(f, &b), NULL, 0) * 1000); break;
+    case OPTION_OFFSET: add_offset(f, (uint64_t)strtoll(text_of(f, &b), NULL, 0)); break;
     case OPTION_CLOCK: f->clock = chosen_clock(f, &b); break;
     case OPTION_UNAME: f->uname = text_of(f, &b); break;
     case OPTION_VERSION: f->tool = text_of(f, &b); break;
