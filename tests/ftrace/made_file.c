@@ -46,6 +46,7 @@ void made_begin(struct made *m)
     assert_int_equal(file_read(WEFT_SOURCE_ROOT "/fuzz/corpus/tracedat/version7", 1 << 20, &data, &n, &e), 0);
     assert_true(n > OPTIONS_AT);
     m->n = 0;
+    m->page = MADE_PAGE;
     made_put(m, data, OPTIONS_AT);
     free(data);
     made_section(m, 0);
@@ -75,7 +76,7 @@ void made_buffer(struct made *m, const char *name, const uint64_t *cpus, size_t 
     made_number(m, MADE_BUFFER, 8);
     made_put(m, name, strlen(name) + 1);
     made_put(m, "mono", 5);
-    made_number(m, MADE_PAGE, 4);
+    made_number(m, m->page, 4);
     made_number(m, n_cpus, 4);
     for (size_t i = 0; i < n_cpus; i++) {
         made_number(m, cpus[3 * i], 4);

@@ -15,6 +15,7 @@ enum { MADE_HEADERS = 0x23, MADE_FORMATS = 0x309, MADE_BUFFER = 0x730, MADE_PAGE
 struct made {
     uint8_t v[1 << 20];
     size_t n, section;
+    uint32_t page; /* bytes; at first MADE_PAGE */
 };
 /* Begins a file with what the corpus' one has before its options, and the options section with the formats. */
 void made_begin(struct made *);

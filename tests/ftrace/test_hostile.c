@@ -198,11 +198,88 @@ static void test_offsets(void **state)
     ftrace_file_close(&f);
 }
 
+/* A page with one record. commit: more than the page's data for damage. */
+static void put_page(uint64_t time, const void *record, uint32_t n, uint32_t more)
+{
+    size_t begin = made.n;
+    made_number(&made, time, 8);
+    made_number(&made, n + 8 + more, 8);
+    made_number(&made, 0, 4);
+    made_number(&made, n + 4, 4);
+    made_put(&made, record, n);
+    while (made.n < begin + made.page)
+        made_number(&made, 0, 1);
+}
+
+/* Damage is a loss: the CPU was not observed from there to its next packet. */
+static void test_damage_is_a_gap(void **state)
+{
+    enum { PAGES = 5 };
+    static const uint32_t more[PAGES] = {0, 4000, 0, 4, 0}; /* none is read; in part */
+    struct ctf_stream_info info;
+    made_begin(&made);
+    made_end(&made, made.n + 14 + PAGES * MADE_PAGE);
+    const uint64_t cpu[] = {0, made.n, PAGES * MADE_PAGE};
+    for (size_t i = 0; i < PAGES; i++)
+        put_page(1000 * (i + 1), made.v + MADE_PAGES + 20, 0x1c, more[i]);
+    made_section(&made, 0);
+    made_buffer(&made, "", cpu, 1);
+    made_end(&made, 0);
+    struct ctf_trace *t = opened(&made);
+    assert_true(made_tells(t, "2 damaged pages"));
+    assert_int_equal(ctf_trace_streams(t), 1);
+    ctf_trace_stream(t, 0, &info);
+    assert_int_equal(ctf_trace_items(t), PAGES - 1 + 2);
+    assert_int_equal(info.packets, 3);
+    assert_int_equal(info.lost_events, 2);
+    ctf_trace_close(t);
+}
+
+/* Lists that share their bytes grow when they are written: packets have a limit, whatever the number of their pages. */
+static void test_packet_grows(void **state)
+{
+    enum { LISTS = 20, PAGES = 3, BYTES = 60000 };
+    static uint8_t record[BYTES];
+    static char text[8192] = "name: grows\nID: 7\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;"
+                             "\tsigned:0;\n\n";
+    struct ctf_stream_info info;
+    for (size_t i = 0, n = strlen(text); i < LISTS; i++)
+        n += (size_t)snprintf(
+            text + n, sizeof text - n, "\tfield:__data_loc unsigned char[] f%zu;\toffset:4;\tsize:4;\tsigned:0;\n", i);
+    strcat(text, "\nprint fmt: \"\"\n");
+    record[1] = 7;
+    record[4] = (BYTES - 8) >> 8;
+    record[5] = (BYTES - 8) & 0xff;
+    record[7] = 8;
+    made_begin(&made);
+    made.page = 1 << 16;
+    made_end(&made, made.n + 14 + PAGES * made.page);
+    const uint64_t cpu[] = {0, made.n, PAGES * made.page};
+    for (size_t i = 0; i < PAGES; i++)
+        put_page(1000 * (i + 1), record, BYTES, 0);
+    made_section(&made, 0);
+    made_buffer(&made, "", cpu, 1);
+    made_option(&made, 18, made.n + 14 + 14);
+    made_end(&made, 0);
+    made_section(&made, 18);
+    made_number(&made, 1, 4);
+    made_put(&made, "grow", 5);
+    made_number(&made, 1, 4);
+    made_number(&made, strlen(text), 8);
+    made_put(&made, text, strlen(text));
+    made_end(&made, 0);
+    struct ctf_trace *t = opened(&made);
+    assert_int_equal(ctf_trace_items(t), PAGES);
+    ctf_trace_stream(t, 0, &info);
+    assert_int_equal(info.packets, PAGES);
+    ctf_trace_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies), cmocka_unit_test(test_cpu_twice),
         cmocka_unit_test(test_many_cpus), cmocka_unit_test(test_sections_turn_back),
         cmocka_unit_test(test_sections_repeat), cmocka_unit_test(test_unfinished), cmocka_unit_test(test_remarks),
-        cmocka_unit_test(test_offsets)};
+        cmocka_unit_test(test_offsets), cmocka_unit_test(test_damage_is_a_gap), cmocka_unit_test(test_packet_grows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

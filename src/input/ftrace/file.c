@@ -7,7 +7,7 @@
 
 enum { MOST_CPUS = 8192, MOST_BUFFERS = 1 << 10, MOST_SECTIONS = 1 << 12 };
 enum { MOST_SECTIONS_BYTES = 256 << 20 };
-enum { LEAST_PAGE = 256, MOST_PAGE = 16 << 20 };
+enum { LEAST_PAGE = 256, MOST_PAGE = 1 << 20 };
 
 static struct ftrace_bytes bytes_at(const struct ftrace_file *f, uint64_t offset, uint64_t n)
 {

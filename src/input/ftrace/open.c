@@ -10,8 +10,9 @@
 #include "base/pool.h"
 #include "ftrace/pages.h"
 
-/* Pages that become one packet at most; those of a compressed block stay together. */
-enum { PAGES_PER_PACKET = 16, MOST_BLOCK = 32 << 20, MOST_RATIO = 4096, MOST_KEPT = 64 << 20 };
+/* Pages that become one packet at most, and bytes of it from which it gets no further page. */
+enum { PAGES_PER_PACKET = 16, PACKET_BYTES = 1 << 20 };
+enum { MOST_BLOCK = 32 << 20, MOST_RATIO = 4096, MOST_KEPT = 64 << 20 };
 
 /* A compressed block, or all data of a CPU. */
 struct block {
@@ -223,7 +224,8 @@ static void add_tally(struct ftrace_tally *to, const struct ftrace_tally *from)
     to->unknown_id = from->unknown ? from->unknown_id : to->unknown_id;
 }
 
-/* Pages without events become no packet; what was lost before them is told by the next one. */
+/* Pages without events become no packet; what was lost before them is told by the next one. Each damage counts as a
+ * lost event: nothing is known of the time from there to the next packet. */
 static void end_packet(const struct reader *r, struct stream *s, struct collecting *c)
 {
     add_tally(&s->tally, &c->tally);
@@ -247,19 +249,25 @@ static void add_page(
     const uint8_t *bytes = data + (uint64_t)i * b->page_bytes;
     struct ftrace_page page;
     bool ok = ftrace_page_open(&r->file, bytes, b->page_bytes, &page);
-    if (c->place.n && (page.missed || c->place.n == PAGES_PER_PACKET))
+    if (c->place.n && (!ok || page.missed || c->place.n == PAGES_PER_PACKET || c->sink.n >= PACKET_BYTES))
         end_packet(r, s, c);
     c->discarded += page.missed;
     s->uncounted += page.missed && !page.missed_counted;
+    if (!ok) {
+        s->tally.damaged++;
+        c->discarded++;
+        return;
+    }
     if (!c->place.n) {
         c->place = (struct place){(uint32_t)block, i, 0};
         c->packet.offset = s->blocks.v[block].offset + (b->compressed ? 0 : (uint64_t)i * b->page_bytes);
     }
     c->place.n++;
-    if (ok)
-        ftrace_page_put(&r->file, &page, times_of(&r->file, s), &c->sink, &c->tally);
-    else
-        c->tally.damaged++;
+    ftrace_page_put(&r->file, &page, times_of(&r->file, s), &c->sink, &c->tally);
+    if (c->tally.damaged) {
+        end_packet(r, s, c);
+        c->discarded++;
+    }
 }
 
 static void read_stream(void *arg, size_t i)
@@ -278,9 +286,11 @@ static void read_stream(void *arg, size_t i)
             add_page(r, s, &c, data, k, (uint32_t)page);
         end_packet(r, s, &c);
         free(mine);
+        bool in_part = data && s->blocks.v[k].whole % page_bytes && !s->damage.code;
         if (!data)
             s->damage = why;
-        s->tally.damaged += data && s->blocks.v[k].whole % page_bytes && !s->damage.code;
+        s->tally.damaged += in_part;
+        c.discarded += !data || in_part;
     }
     drop_kept(r, s);
 }
