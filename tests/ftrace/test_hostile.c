@@ -4,6 +4,7 @@
 #include "ctf/made.h"
 #include "ftrace/file.h"
 #include "ftrace/ftrace.h"
+#include "ftrace/pages.h"
 #include "made_file.h"
 
 static struct made made;
@@ -275,11 +276,34 @@ static void test_packet_grows(void **state)
     ctf_trace_close(t);
 }
 
+/* Many buffers with many formats: the text ends soon behind what it may have, and none is given. */
+static void test_metadata(void **state)
+{
+    enum { BUFFERS = 50 };
+    struct ftrace_file f;
+    struct err e = {0};
+    char *text;
+    size_t n, all;
+    made_begin(&made);
+    for (size_t i = 0; i < BUFFERS; i++)
+        made_buffer(&made, "b", first_cpu, 1);
+    made_end(&made, 0);
+    open_file(&f);
+    assert_int_equal(ftrace_metadata(&f, 1 << 20, &text, &all, &e), 0);
+    assert_int_equal(strlen(text), all);
+    free(text);
+    assert_int_equal(ftrace_metadata(&f, all / 10, &text, &n, &e), ERR_LIMIT);
+    assert_null(text);
+    assert_true(n < all / 5);
+    ftrace_file_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies), cmocka_unit_test(test_cpu_twice),
         cmocka_unit_test(test_many_cpus), cmocka_unit_test(test_sections_turn_back),
         cmocka_unit_test(test_sections_repeat), cmocka_unit_test(test_unfinished), cmocka_unit_test(test_remarks),
-        cmocka_unit_test(test_offsets), cmocka_unit_test(test_damage_is_a_gap), cmocka_unit_test(test_packet_grows)};
+        cmocka_unit_test(test_offsets), cmocka_unit_test(test_damage_is_a_gap), cmocka_unit_test(test_packet_grows),
+        cmocka_unit_test(test_metadata)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

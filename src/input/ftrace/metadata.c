@@ -153,7 +153,8 @@ static void put_fields(struct text *t, const ftrace_fields *fields)
     text_puts(t, " }");
 }
 
-static void put_stream(struct text *t, const struct ftrace_file *f, size_t i)
+/* Each buffer has all formats; it ends where the text has more bytes than `most`. */
+static void put_stream(struct text *t, const struct ftrace_file *f, size_t i, size_t most)
 {
     struct text clock = {.fd = -1};
     put_clock_name(&clock, clock_of(f, &f->buffers.v[i]));
@@ -172,7 +173,7 @@ static void put_stream(struct text *t, const struct ftrace_file *f, size_t i)
         text_puts(t, ";\n");
     }
     text_puts(t, "};\n");
-    for (size_t k = 0; k < f->events.n; k++) {
+    for (size_t k = 0; k < f->events.n && t->n <= most; k++) {
         const struct ftrace_event *ev = &f->events.v[k];
         text_puts(t, "event { name = ");
         put_quoted(t, ev->name, strlen(ev->name));
@@ -182,17 +183,26 @@ static void put_stream(struct text *t, const struct ftrace_file *f, size_t i)
     }
 }
 
-char *ftrace_metadata(const struct ftrace_file *f, size_t *n)
+int ftrace_metadata(const struct ftrace_file *f, size_t most, char **out, size_t *n, struct err *e)
 {
     struct text t = {.fd = -1};
+    int rc = 0;
     put_trace(&t, f);
     put_clocks(&t, f);
     put_types(&t);
-    for (size_t i = 0; i < f->buffers.n; i++)
-        put_stream(&t, f, i);
+    for (size_t i = 0; i < f->buffers.n && t.n <= most; i++)
+        put_stream(&t, f, i, most);
     *n = t.n;
     text_cstr(&t);
-    return text_take(&t);
+    if (t.error)
+        rc = err_set(e, ERR_NOMEM, "%s: no memory for the formats of its events", f->path);
+    else if (t.n > most)
+        rc = err_set(e, ERR_LIMIT, "%s: the formats of %zu events in %zu buffers are too many", f->path, f->events.n,
+            f->buffers.n);
+    *out = rc ? NULL : text_take(&t);
+    if (rc)
+        text_fini(&t);
+    return rc;
 }
 
 void ftrace_put_context(struct ftrace_sink *s, const struct ctf_made_packet *p, int32_t cpu, bool big)

@@ -12,7 +12,7 @@
 
 /* Pages that become one packet at most, and bytes of it from which it gets no further page. */
 enum { PAGES_PER_PACKET = 16, PACKET_BYTES = 1 << 20 };
-enum { MOST_BLOCK = 32 << 20, MOST_RATIO = 4096, MOST_KEPT = 64 << 20 };
+enum { MOST_BLOCK = 32 << 20, MOST_RATIO = 4096, MOST_KEPT = 64 << 20, MOST_METADATA = 256 << 20 };
 
 /* A compressed block, or all data of a CPU. */
 struct block {
@@ -365,9 +365,12 @@ static void make_streams(struct reader *r)
 
 static int make_trace(struct reader *r, struct ctf_schemas *schemas, struct ctf_trace **out, struct err *e)
 {
-    struct ctf_made_stream *streams = mem_zalloc((r->n + 1) * sizeof *streams);
     size_t metadata_bytes;
-    char *metadata = ftrace_metadata(&r->file, &metadata_bytes);
+    char *metadata;
+    int rc = ftrace_metadata(&r->file, MOST_METADATA, &metadata, &metadata_bytes, e);
+    if (rc)
+        return rc;
+    struct ctf_made_stream *streams = mem_zalloc((r->n + 1) * sizeof *streams);
     for (size_t i = 0; i < r->n; i++) {
         const struct stream *s = &r->streams[i];
         streams[i] = (struct ctf_made_stream){s->name, s->buffer, s->cpu.size, s->cpu.cpu, s->packets.v, s->packets.n};
@@ -381,7 +384,7 @@ static int make_trace(struct reader *r, struct ctf_schemas *schemas, struct ctf_
         .problems = r->file.problems.v,
         .n_problems = r->file.problems.n,
         .maker = {r, make_packet, close_reader}};
-    int rc = ctf_trace_make(&made, schemas, out, e);
+    rc = ctf_trace_make(&made, schemas, out, e);
     free(streams);
     free(metadata);
     return rc;

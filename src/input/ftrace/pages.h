@@ -39,8 +39,8 @@ bool ftrace_page_open(const struct ftrace_file *, const uint8_t *page, uint32_t 
 void ftrace_page_put(const struct ftrace_file *, const struct ftrace_page *, struct ftrace_times, struct ftrace_sink *,
     struct ftrace_tally *);
 
-/* metadata.c: CTF 1.8 metadata of the file. free() it. */
-char *ftrace_metadata(const struct ftrace_file *, size_t *n);
+/* metadata.c: CTF 1.8 metadata of the file, up to `most` bytes (ERR_LIMIT). free() it. */
+int ftrace_metadata(const struct ftrace_file *, size_t most, char **out, size_t *n, struct err *e);
 /* The packet context that they declare. */
 void ftrace_put_context(struct ftrace_sink *, const struct ctf_made_packet *, int32_t cpu, bool big);
 
