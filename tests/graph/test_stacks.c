@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
+#include "graph/builder.h"
 #include "graph/layout.h"
 #include "made.h"
 
@@ -193,6 +194,31 @@ static void kept_once(void **state)
     }
 }
 
+/* A chunk's frames have a limit. An event whose one stack is beyond it counts, even if its other one is kept. */
+static void left_out(void **state)
+{
+    struct graph_builder b = {0};
+    struct graph_building_row row = {.now = GRAPH_NOW_RUNNING};
+    struct kernel_stack stacks[KERNEL_STACK_KINDS] = {
+        [KERNEL_STACK_USER] = {.n = 100}, [KERNEL_STACK_KERNEL] = {.n = 3}};
+    struct kernel_record rec = {.ctx = KERNEL_CTX_THREAD, .kind = KERNEL_OTHER, .stacks = stacks};
+    vec_push(&b.rows, row);
+    b.stacks.frames.cap = GRAPH_MOST_STACK_FRAMES;
+    b.stacks.frames.v = mem_try(b.stacks.frames.cap, sizeof *b.stacks.frames.v); /* not touched but at its end */
+    assert_non_null(b.stacks.frames.v);
+    b.stacks.frames.n = b.stacks.frames.cap - 5;
+    for (uint64_t i = 0; i < 2; i++) {
+        graph_builder_stacks(&b, &rec);
+        assert_int_equal(b.stacks.left_out, i + 1);
+        assert_int_equal(b.stacks.samples.n, i + 1);
+    }
+    stacks[KERNEL_STACK_USER].n = 0;
+    graph_builder_stacks(&b, &rec);
+    assert_int_equal(b.stacks.left_out, 2);
+    graph_stacks_fini(&b.stacks);
+    vec_free(&b.rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +227,7 @@ int main(void)
         cmocka_unit_test(interrupts),
         cmocka_unit_test(deep),
         cmocka_unit_test(kept_once),
+        cmocka_unit_test(left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,15 +59,22 @@ void graph_stacks_get(const struct graph_stacks *s, uint32_t number, struct kern
 
 /* ---- records ---- */
 
-static void add_sample(struct graph_builder *b, int32_t row, uint32_t user, uint32_t kernel, bool waits)
+/* False: the sample is beyond the limits. */
+static bool add_sample(struct graph_builder *b, int32_t row, uint32_t user, uint32_t kernel, bool waits)
 {
     struct graph_stacks *s = &b->stacks;
-    if ((!user && !kernel) || s->samples.n == GRAPH_MOST_SAMPLES) {
-        s->left_out++;
-        return;
-    }
+    if (s->samples.n == GRAPH_MOST_SAMPLES)
+        return false;
     struct graph_disk_sample is = {.ts = b->now, .user = user | (waits ? GRAPH_SAMPLE_WAITS : 0), .kernel = kernel};
     vec_push(&s->samples, ((struct graph_sampled){row, is}));
+    return true;
+}
+
+/* Number of a record's stack. False: it is beyond the limits. */
+static bool find_number(struct graph_stacks *s, const struct kernel_stack *k, uint32_t *out)
+{
+    *out = graph_stacks_number(s, k);
+    return *out || !k->n;
 }
 
 static void set_call(struct graph_stacks *s, int32_t row, uint32_t user)
@@ -86,13 +93,15 @@ void graph_builder_stacks(struct graph_builder *b, const struct kernel_record *r
     if (row < 0 || (size_t)row >= b->rows.n || b->rows.v[row].now == GRAPH_NOW_UNSEEN)
         return; /* idle threads call nothing */
     const struct graph_building_row *r = &b->rows.v[row];
-    uint32_t user = has ? graph_stacks_number(s, &rec->stacks[KERNEL_STACK_USER]) : 0;
-    uint32_t kernel = has ? graph_stacks_number(s, &rec->stacks[KERNEL_STACK_KERNEL]) : 0;
+    uint32_t user = 0, kernel = 0;
+    bool kept = !has || find_number(s, &rec->stacks[KERNEL_STACK_USER], &user);
+    kept &= !has || find_number(s, &rec->stacks[KERNEL_STACK_KERNEL], &kernel);
     bool waits = rec->kind == KERNEL_SWITCH && r->now == GRAPH_NOW_WAITING;
     if (waits && !user && r->wait_detail && r->wait_detail == r->syscall && (size_t)row < s->calls.n)
         user = s->calls.v[row];
-    if (has || (waits && user))
-        add_sample(b, row, user, kernel, waits);
+    if (user || kernel)
+        kept &= add_sample(b, row, user, kernel, waits);
+    s->left_out += !kept;
     if (rec->kind == KERNEL_SYSCALL_ENTRY || rec->kind == KERNEL_EXEC)
         set_call(s, row, rec->kind == KERNEL_EXEC ? 0 : user);
 }

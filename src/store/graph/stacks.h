@@ -18,7 +18,7 @@ struct graph_stacks {
     VEC(struct graph_sampled) samples; /* in order of time */
     VEC(uint32_t) calls; /* by row: user stack + 1 at the begin of its last system call; 0: not recorded */
     struct map by_hash;
-    uint64_t left_out;   /* samples beyond the limits */
+    uint64_t left_out;   /* events with a stack beyond the limits */
 };
 
 void graph_stacks_fini(struct graph_stacks *);
