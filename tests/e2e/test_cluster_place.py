@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 
+import tracedat
 from cluster_of import Cluster, wait_for
 from test_cluster import bare, example, hosts_of
 from test_cuts import tool
@@ -153,8 +154,13 @@ class Moves(ThreeTier):
         self.assertLess(after["between"], said["between"])
 
     def test_refusals(self):
-        c = self.start(self.hosts, ["client"], giving=False)
-        for move, why in (("web=db", "--receive"), ("web=client", "--give")):
+        solo = os.path.join(scratch(), "trace.dat")
+        made = tracedat.Made()
+        with open(solo, "wb") as f:
+            f.write(made.version7([[made.full_page(1000, made.data(1, made.record(tracedat.WAKING, b"w", 9, 1, 0)))]],
+                                  [tracedat.UNAME]))
+        c = self.start({**self.hosts, "solo": solo}, ["client"], giving=False)
+        for move, why in (("web=db", "--receive"), ("web=client", "--give"), ("solo=client", "trace-cmd")):
             run = weft("place", "--cluster", c.broker.url, "--move", move)
             self.assertEqual(run.code, 1, run.message)
             self.assertIn(why, run.message)

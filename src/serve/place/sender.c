@@ -97,9 +97,12 @@ static int find_dirs(
     size_t n = index_experiment_traces(h->is, &traces);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; traces[i].host == (int32_t)host && k < ctf_trace_directories(traces[i].trace); k++) {
-            char *real = file_real_path(ctf_trace_directory(traces[i].trace, k));
+            const char *dir = ctf_trace_directory(traces[i].trace, k);
+            if (ctf_trace_is_file(traces[i].trace))
+                return err_set(e, ERR_UNSUPPORTED, "%s: recordings of trace-cmd are not moved; copy the file", dir);
+            char *real = file_real_path(dir);
             if (!real)
-                return err_sys(e, "%s", ctf_trace_directory(traces[i].trace, k));
+                return err_sys(e, "%s", dir);
             bool may = g->all || place_inbox_since(g->inbox, real);
             vec_push(&f->dirs, (const char *)arena_strdup(&f->listed->arena, real));
             free(real);
