@@ -25,7 +25,8 @@ static int make_packet(void *reader, size_t stream, size_t packet, uint8_t *out,
     return 0;
 }
 
-/* Packets that may be copies of each other are compared while the trace is made. */
+/* Packets that may be copies of each other are compared while the trace is made. A recording that was replaced since it
+ * was read makes none. */
 static void test_copies(void **state)
 {
     static const char metadata[] =
@@ -36,8 +37,9 @@ static void test_copies(void **state)
     struct ctf_made_packet packet = {.bytes = 16, .end = 1};
     struct ctf_made_stream streams[] = {{"a", 0, 16, 0, &packet, 1}, {"b", 0, 16, 0, &packet, 1}};
     unsigned made_packets = 0;
-    struct file_map map = {0};
-    struct ctf_made m = {.path = WEFT_SOURCE_ROOT,
+    made_begin(&made);
+    struct file_map map = {.size = made.n};
+    struct ctf_made m = {.path = made_path(&made),
         .metadata = metadata,
         .metadata_bytes = sizeof metadata - 1,
         .map = &map,
@@ -51,6 +53,8 @@ static void test_copies(void **state)
         fail_msg("%s", e.text);
     assert_true(made_packets > 0);
     ctf_trace_close(t);
+    map.size--; /* another file has come in its place */
+    assert_int_equal(ctf_trace_make(&m, NULL, &t, &e), ERR_LOST);
 }
 
 /* A CPU that a buffer lists twice is read once. */

@@ -58,6 +58,8 @@ static int fill(struct ctf_trace *t, const struct ctf_made *m, struct err *e)
     struct stat st;
     if (stat(m->path, &st))
         return err_sys(e, "%s", m->path);
+    if ((uint64_t)st.st_size != m->map->size) /* its stores would have the key of the new file */
+        return err_set(e, ERR_LOST, "%s: changed while it was read; open it anew", m->path);
     int rc = ctf_metadata_parse(m->path, m->metadata, m->metadata_bytes, t->schemas, &piece.md, e);
     if (rc)
         return rc;
