@@ -180,12 +180,38 @@ static void test_cut_while_growing(void **state)
     }
 }
 
+/* A directory in the other format that declares something else is refused, however often it is seen. */
+static void test_piece_that_disagrees(void **state)
+{
+    static const char other[] = "\x1e{\"type\":\"preamble\",\"version\":2}\x1e{\"type\":\"trace-class\"}"
+                                "\x1e{\"type\":\"data-stream-class\",\"id\":99}";
+    char first[700], second[700], *dirs[] = {first, second};
+    struct ctf_group g = {dirs, 1, 0};
+    struct ctf_trace *t;
+    struct err e = {0};
+    make_streams("agreeing", false);
+    write_made_metadata("agreeing");
+    copy_dir_path(first, sizeof first, "agreeing");
+    copy_dir_path(second, sizeof second, "other");
+    mkdir(second, 0755);
+    write_file("other", "metadata", (const uint8_t *)other, sizeof other - 1);
+    assert_int_equal(ctf_trace_follow(&g, NULL, &t, &e), 0);
+    g.n = 2;
+    for (int i = 0; i < 3; i++) {
+        e = (struct err){0};
+        assert_int_equal(ctf_trace_refresh(t, &g, NULL, &e), ERR_UNSUPPORTED);
+        assert_non_null(strstr(e.text, "/other"));
+    }
+    ctf_trace_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_growing_files),
         cmocka_unit_test(test_growing_archives),
         cmocka_unit_test(test_cut_while_growing),
+        cmocka_unit_test(test_piece_that_disagrees),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -203,8 +203,8 @@ static int add_pieces(struct ctf_trace *t, const struct ctf_group *g, struct err
             continue; /* no metadata yet: tries again next time */
         }
         *at = t->pieces.n;
-        if (ctf_piece_agrees(t, t->pieces.n - 1, e))
-            return ERR_UNSUPPORTED;
+        if (ctf_piece_agrees(t, t->pieces.n - 1, &t->why)) /* is among the pieces: nothing more is read of them */
+            return err_set(e, t->why.code, "%s", t->why.text);
         ctf_pieces_declare(t, t->pieces.n - 1);
         struct ctf_piece *p = &t->pieces.v[t->pieces.n - 1];
         p->inode = (uint64_t)st.st_ino;
@@ -253,6 +253,8 @@ int ctf_trace_refresh(struct ctf_trace *t, const struct ctf_group *g, struct ctf
     *out = (struct ctf_trace_news){0};
     if (!t->growing || t->fed)
         return err_set(e, ERR_ARG, "%s: is not followed", ctf_trace_path(t));
+    if (t->why.code)
+        return err_set(e, t->why.code, "%s", t->why.text);
     t->found_late = false;
     int rc = add_pieces(t, g, e);
     bool *written = written_pieces(t);
