@@ -2,6 +2,7 @@
 /* Archives come one by one, and small chunks are joined: how many chunks there are, and how often an event is read
  * again. */
 #include "../base/test.h"
+#include "../kernel/maker.h"
 #include "index/stores.h"
 
 enum { ARCHIVES = 10080 };
@@ -133,9 +134,28 @@ static void falling(void **state)
     }
 }
 
+/* Chunks of a trace with call stacks have half the events in the same memory. */
+static void stacks(void **state)
+{
+    const struct index_options o = {.memory = 96 << 20, .threads = 1};
+    static const uint64_t frames[] = {0x4000};
+    for (int with = 0; with < 2; with++) {
+        struct maker *m = maker_new(1, with ? M_STACKS : 0);
+        struct maker_trace t;
+        if (with)
+            maker_stacks(m, frames, 1, NULL, 0);
+        maker_switch(m, 0, 100, 0, 0, 1);
+        maker_open(m, SIZE_MAX, false, &t);
+        struct index_files files = {.trace = t.trace, .is_kernel = true, .from = INT64_MIN, .until = INT64_MAX};
+        assert_int_equal(index_most_events(&files, &o), (96 << 20) / (with ? 96 : 48));
+        maker_close(&t);
+        maker_free(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_chunks), cmocka_unit_test(bounded), cmocka_unit_test(falling)};
+        cmocka_unit_test(few_chunks), cmocka_unit_test(bounded), cmocka_unit_test(falling), cmocka_unit_test(stacks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ int index_live_new(struct ctf_trace *trace, const char *directory, const struct 
     l->fed = ctf_trace_is_fed(trace);
     l->left.carry.fd = -1;
     l->last = INT64_MIN;
-    l->most_events = index_most_events(o) / LEVELS;
+    l->most_events = index_most_events(&l->files, o) / LEVELS;
     int rc = begin(l, o, e);
     if (rc) {
         index_live_free(l);

@@ -231,7 +231,7 @@ static int open_stores(struct experiment *x, struct index_trace *t, const struct
     struct index_history h;
     int rc = index_history_read(from, &h, e);
     rc = rc ?: intact(from, &h, e);
-    if (!rc && !index_history_settled(&h, o))
+    if (!rc && !index_history_settled(from, &h, o))
         rc = err_set(e, ERR_STALE, "%s: chunks are to be forgotten or joined", from->dir);
     rc = rc ?: index_open_history(x, t, from, &h, e);
     index_history_free(&h);

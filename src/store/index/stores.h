@@ -226,11 +226,11 @@ void index_rows_forget(const char *dir);
 /* Returns whether there is nothing to build. */
 bool index_history_fits(const struct index_files *, const struct index_history *);
 /* Returns whether there is, in addition, nothing to drop or to join. */
-bool index_history_settled(const struct index_history *, const struct index_options *);
+bool index_history_settled(const struct index_files *, const struct index_history *, const struct index_options *);
 /* Returns ERR_FORMAT if the registry lacks rows that chunks name. */
 int index_has_rows(const struct index_files *, const struct index_history *, struct err *);
 /* Returns the limit of events that builders may hold at once, from the memory allowed. */
-size_t index_most_events(const struct index_options *);
+size_t index_most_events(const struct index_files *, const struct index_options *);
 /* Builds what is missing, stale or damaged (or force: all). The lock is held. *built: something was built, and it did
  * not fail because of the stores' contents. *found: damage found. */
 int index_update(const struct index_files *, struct index_history *, const struct index_options *, bool *built,

@@ -19,7 +19,7 @@ static int join_locked(const struct index_files *f, const struct index_options *
 static bool is_settled(const struct index_files *f, const struct index_options *o)
 {
     struct index_history h;
-    bool settled = index_history_read(f, &h, &(struct err){0}) || index_history_settled(&h, o);
+    bool settled = index_history_read(f, &h, &(struct err){0}) || index_history_settled(f, &h, o);
     index_history_free(&h);
     return settled;
 }

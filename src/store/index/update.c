@@ -18,9 +18,9 @@
 #include "index/stores.h"
 
 /* Memory that builders need per event held, including the last tables of their stores during writing. Measured on
- * traces of switches and wake-ups only, which are all kept. A chunk of fewer than LEAST_EVENTS costs more than it
- * saves. */
-enum { BYTES_PER_EVENT = 48, LEAST_EVENTS = 1 << 12 };
+ * traces of switches and wake-ups only, which are all kept. With call stacks as much again, for the samples while they
+ * grow. A chunk of fewer than LEAST_EVENTS costs more than it saves. */
+enum { BYTES_PER_EVENT = 48, BYTES_PER_STACKS = 48, LEAST_EVENTS = 1 << 12 };
 
 static int64_t sealed_until(const struct index_files *f, const struct index_history *h)
 {
@@ -44,20 +44,21 @@ static bool is_old(const struct index_chunk *c, uint64_t keep_ns, int64_t end)
     return keep_ns && c->end < end && (uint64_t)end - (uint64_t)c->end >= keep_ns;
 }
 
-size_t index_most_events(const struct index_options *o)
+size_t index_most_events(const struct index_files *f, const struct index_options *o)
 {
     unsigned at_once = o->threads ? o->threads : pool_cpus();
     uint64_t bytes = o->memory ? o->memory : machine_memory_bytes() / 4;
-    uint64_t events = bytes / at_once / BYTES_PER_EVENT;
+    bool stacks = f->is_kernel && kernel_has_stacks(f->trace);
+    uint64_t events = bytes / at_once / (BYTES_PER_EVENT + (stacks ? BYTES_PER_STACKS : 0));
     return events > LEAST_EVENTS ? (size_t)events : LEAST_EVENTS;
 }
 
-bool index_history_settled(const struct index_history *h, const struct index_options *o)
+bool index_history_settled(const struct index_files *f, const struct index_history *h, const struct index_options *o)
 {
     size_t first;
     return !h->chunks.n ||
         (!is_old(&h->chunks.v[0], o->keep_ns, index_history_totals(h).end) &&
-            !(o->join && !h->disorder && index_joins_next(h, index_most_events(o), &first)));
+            !(o->join && !h->disorder && index_joins_next(h, index_most_events(f, o), &first)));
 }
 
 /* ---- building ---- */
@@ -272,7 +273,7 @@ static struct update update_of(const struct index_files *f, struct index_history
                            .first = INT64_MAX,
                            .last = INT64_MIN,
                            .share = {.bytes = index_stream_bytes(f->trace)}},
-        .most_events = index_most_events(o)};
+        .most_events = index_most_events(f, o)};
     int64_t end = 0;
     ctf_trace_span(f->trace, &u.pass.share.begin, &end);
     u.pass.share.span = (double)end - (double)u.pass.share.begin;
@@ -316,7 +317,7 @@ int index_update(const struct index_files *f, struct index_history *h, const str
 int index_join(
     const struct index_files *f, struct index_history *h, const struct index_options *o, bool *joined, struct err *e)
 {
-    size_t first, n = h->disorder ? 0 : index_joins_next(h, index_most_events(o), &first);
+    size_t first, n = h->disorder ? 0 : index_joins_next(h, index_most_events(f, o), &first);
     *joined = false;
     if (!n)
         return 0;
