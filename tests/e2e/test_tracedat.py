@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -105,6 +106,14 @@ class Report(Recorded):
 
     def test_events_bundled(self):
         self.compare_all(self.bundled("tracedat.dat"), self.bundled("tracedat.txt"))
+
+    def test_directory(self):
+        """A directory with a recording: the error names the file to give."""
+        where = scratch()
+        shutil.copy(self.bundled("tracedat.dat"), os.path.join(where, "some.dat"))
+        run = weft("info", where)
+        self.assertEqual(run.code, 1, run)
+        self.assertIn(f"give the file {where}/some.dat", run.message)
 
     def compare_all(self, path, report):
         """Equal times lie in any order."""

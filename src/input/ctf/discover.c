@@ -463,11 +463,7 @@ static int look_below(struct finder *f, const char *path, struct err *e)
     if (!f->roots[f->root].found && S_ISDIR(st.st_mode) && (odd = odd_metadata(path)))
         return err_set(e, ERR_NOTFOUND, "%s: no trace here: its `metadata` is %s, not a file", path, odd);
     if (!f->roots[f->root].found)
-        return S_ISDIR(st.st_mode) ? err_set(e, ERR_NOTFOUND,
-                                         "%s: no trace here: neither this directory nor one below has a `metadata` "
-                                         "file; give the directory that the tracer wrote (lttng create --output=DIR)",
-                                         path)
-                                   : ctf_refuse_file(path, st.st_mode, e);
+        return S_ISDIR(st.st_mode) ? ctf_refuse_directory(path, e) : ctf_refuse_file(path, st.st_mode, e);
     return 0;
 }
 

@@ -42,5 +42,7 @@ void ctf_listing_fini(struct ctf_listing *);
 bool ctf_file_is_recording(const char *path);
 /* Error for a path that is no directory: names its kind and a remedy. Returns ERR_NOTFOUND. */
 int ctf_refuse_file(const char *path, mode_t mode, struct err *e);
+/* The same for a directory without traces. */
+int ctf_refuse_directory(const char *path, struct err *e);
 
 #endif

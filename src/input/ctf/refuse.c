@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Errors for files given in place of a trace's directory: their kind and a remedy. */
+#include <dirent.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "ctf/discover.h"
+
+enum { MOST_LOOKED_AT = 1000 }; /* entries of a directory without traces */
 
 /* Kinds of files by their first bytes. */
 static const struct kind {
@@ -149,4 +154,38 @@ int ctf_refuse_file(const char *path, mode_t mode, struct err *e)
     return err_set(e, ERR_NOTFOUND, "%s: no trace here: this is %s, not the directory of a CTF trace; %s", path,
         kind->what,
         kind->remedy ? kind->remedy : "weft reads packets from kernel events (net_dev_queue, net_if_receive_skb)");
+}
+
+/* Returns the path of a recording in the directory, which the caller frees, or NULL. */
+static char *find_recording(const char *path)
+{
+    DIR *d = opendir(path);
+    char *found = NULL;
+    const struct dirent *entry;
+    for (size_t i = 0; d && !found && i < MOST_LOOKED_AT && (entry = readdir(d)); i++) {
+        if (entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN)
+            continue;
+        found = mem_printf("%s/%s", path, entry->d_name);
+        if (!ctf_file_is_recording(found)) {
+            free(found);
+            found = NULL;
+        }
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+int ctf_refuse_directory(const char *path, struct err *e)
+{
+    char *recording = find_recording(path);
+    int rc = recording
+        ? err_set(
+              e, ERR_NOTFOUND, "%s: no CTF trace here, but a recording of trace-cmd: give the file %s", path, recording)
+        : err_set(e, ERR_NOTFOUND,
+              "%s: no trace here: neither this directory nor one below has a `metadata` file; give the directory that "
+              "the tracer wrote (lttng create --output=DIR)",
+              path);
+    free(recording);
+    return rc;
 }
