@@ -89,7 +89,8 @@ static void print_ready(struct trace *t)
                 out.n = before;
         }
     }
-    fwrite(out.v, 1, out.n, stdout);
+    if (out.n)
+        fwrite(out.v, 1, out.n, stdout);
     text_fini(&out);
 }
 
