@@ -70,7 +70,7 @@ void carry_bytes(struct carry *c, void *p, size_t n)
 
 void carry_bool(struct carry *c, bool *p)
 {
-    uint8_t v = *p;
+    uint8_t v = c->way == CARRY_LOAD ? 0 : *p; /* not set yet when it is loaded */
     carry_below(c, &v, 2);
     *p = v;
 }
