@@ -62,7 +62,7 @@ struct postgres {
     /* Day whose old spans are being deleted: those of traces up to `after` are gone. */
     struct { bool any; int32_t day; int64_t since; uint8_t after[SPAN_TRACE_BYTES]; } removing;
     /* Table (oid) whose pages up to `end` are being deleted: those before `page` are done. */
-    struct { bool any; int64_t table, page, end, cut; } shortening; /* cut: spans received since then stay */
+    struct { bool any; int64_t table, page, end, cut; } shortening; /* cut: spans received later stay */
     struct postgres *indexer; /* connection that builds an index; NULL: none, and none before index_again_ns */
     int64_t index_again_ns;
     bool untidy;             /* days were dropped since names and groups were tidied */

@@ -173,7 +173,7 @@ static int delete_pages(struct postgres *p, const char *table, struct err *e)
     p->shortening.page += PQserverVersion(p->c) < 140000 ? INT32_MAX : PAGES_AT_ONCE; /* discarded on failure */
     if (p->shortening.page > p->shortening.end)
         p->shortening.page = p->shortening.end;
-    snprintf(old, sizeof old, "ctid >= '(%lld,0)' AND ctid < '(%lld,0)' AND came < %lld", (long long)from,
+    snprintf(old, sizeof old, "ctid >= '(%lld,0)' AND ctid < '(%lld,0)' AND came <= %lld", (long long)from,
         (long long)p->shortening.page, (long long)p->shortening.cut);
     int rc = postgres_calls_remove(p, e, table, old);
     return rc ? rc : postgres_change(p, e, "DELETE FROM %s WHERE %s", table, old);
