@@ -112,7 +112,7 @@ static void test_outputs_are_listed_once(void **state)
     expect_json(fixture_merge(&x, coord_merge_outputs),
         "[{'id':'a','type':'TABLE','name':'A'},{'id':'a','type':'TREE_TIME_XY'},"
         "{'id':'b','type':'TABLE','description':'d'}]");
-    /* Those of a server that is away stay in the list. */
+    /* Outputs of a server that is away stay in the list. */
     fixture_answer(&x, (const char *const[]){"[{'id':'a','type':'TABLE','name':'A'}]", NULL});
     expect_json(fixture_merge(&x, coord_merge_outputs),
         "[{'id':'a','type':'TABLE','name':'A'},{'id':'b','type':'TABLE','description':'d (db is away)'}]");

@@ -129,7 +129,7 @@ static void test_refusals(void **state)
     fixture_end(&x);
 }
 
-/* Of many missing sources some are named; each of one server once. */
+/* Some of many missing sources are named, each of one server once. */
 static void test_names_are_few(void **state)
 {
     struct fixture x;

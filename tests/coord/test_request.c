@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a request becomes for each server: paths, samples, items, times by its clock. */
+/* Request as it goes to each server: paths, samples, items, times by its clock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

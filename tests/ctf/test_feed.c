@@ -147,7 +147,7 @@ static void test_copies(void **state)
     }
 }
 
-/* In CTF 1.8, then in CTF 2. */
+/* Feeds the recording in CTF 1.8, then in CTF 2. */
 static void recorded(const char *below)
 {
     const char *path = data_or_skip(below);

@@ -19,8 +19,8 @@ static bool same_bytes(struct ctf_trace *t, const struct ctf_packet *p, const st
     return same;
 }
 
-/* In one directory, packets without a number in which no time passes are not told apart by their bytes: a tracer may
- * write several such ones. */
+/* Returns whether two packets are the same. Packets of one directory without a number and with begin = end are not
+ * compared by their bytes: a tracer may write several equal ones. */
 static bool is_same(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q, bool one_piece)
 {
     bool mended = (p->flags | q->flags) & CTF_PACKET_MENDED;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/search.h"
+#include "ctf/formats.h"
 #include "ctf/trace.h"
 
 /* free_slots: bit per slot that a number without slot may have got, because new classes refer to it. */
@@ -17,18 +18,11 @@ static bool equal_fields(const struct ctf_type *a, const struct ctf_type *b, uin
     return true;
 }
 
-/* Compares references by slot: the same slot is the same field. */
 static bool equal_refs(const struct ctf_ref *a, const struct ctf_ref *b)
 {
     if (!a || !b)
         return a == b;
-    if (a->slot != b->slot || a->may_miss != b->may_miss || a->n_choices != b->n_choices)
-        return false;
-    for (uint32_t i = 0; i < a->n_choices; i++)
-        if (a->choices[i].lo != b->choices[i].lo || a->choices[i].hi != b->choices[i].hi ||
-            a->choices[i].option != b->choices[i].option)
-            return false;
-    return true;
+    return a->may_miss == b->may_miss && ctf_refs_equal(a, b);
 }
 
 static bool equal_slots(const struct ctf_type *a, const struct ctf_type *b, uint64_t free_slots)

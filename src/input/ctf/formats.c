@@ -16,8 +16,7 @@ static bool same_fields(const struct ctf_type *a, const struct ctf_type *b)
     return true;
 }
 
-/* The same slot is the same field in types that are the same, since slots are numbered in the order of need. */
-static bool same_ref(const struct ctf_ref *a, const struct ctf_ref *b)
+bool ctf_refs_equal(const struct ctf_ref *a, const struct ctf_ref *b)
 {
     if (a->slot != b->slot || a->n_choices != b->n_choices)
         return false;
@@ -51,9 +50,9 @@ static bool same_type(const struct ctf_type *a, const struct ctf_type *b)
     case CTF_ENUM: return same_number(a, b);
     case CTF_STRUCT: return a->n == b->n && same_fields(a, b);
     case CTF_VARIANT:
-        return a->n == b->n && a->is_optional == b->is_optional && same_ref(a->tag, b->tag) && same_fields(a, b);
+        return a->n == b->n && a->is_optional == b->is_optional && ctf_refs_equal(a->tag, b->tag) && same_fields(a, b);
     case CTF_SEQUENCE:
-        if (!same_ref(a->u.list.length, b->u.list.length))
+        if (!ctf_refs_equal(a->u.list.length, b->u.list.length))
             return false;
         /* fall through */
     case CTF_ARRAY:
@@ -63,7 +62,7 @@ static bool same_type(const struct ctf_type *a, const struct ctf_type *b)
     }
 }
 
-/* What headers mean, and that a packet's clock needs nothing of the packet before, which the formats do not share. */
+/* Returns whether headers have the same meaning. Clocks that need the packet before differ: formats do not share it. */
 static bool same_heads(const struct ctf_stream_class *a, const struct ctf_stream_class *b)
 {
     const struct ctf_stream_plan *p = a->plan, *q = b->plan;

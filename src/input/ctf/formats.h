@@ -5,10 +5,13 @@
 
 #include "ctf/trace.h"
 
-/* Whether the trace's schema reads the packets of a piece as they were recorded, where the piece's own metadata are in
+/* Checks that the trace's schema reads the packets of a piece as they were recorded, if the piece's own metadata are in
  * the other format. ERR_UNSUPPORTED: they declare something else. O(types) */
 int ctf_piece_agrees(const struct ctf_trace *, size_t piece, struct err *e);
-/* All pieces; a remark where they are in two formats. */
+/* Checks all pieces; adds a remark if they are in two formats. */
 int ctf_pieces_agree(struct ctf_trace *, struct err *e);
+/* Compares references by slot: the same slot is the same field of equal types, since slots are numbered in the order of
+ * need. */
+bool ctf_refs_equal(const struct ctf_ref *, const struct ctf_ref *);
 
 #endif

@@ -8,7 +8,7 @@
 
 /* Scope of slot numbers: slots of the packet header count for all, those of a stream's scopes for its events, the rest
  * for one event. The first two are numbered upwards, in order of first use, those of an event downwards from the last.
- * So an event class added later that refers to one more number of a header changes no slot of earlier classes. */
+ * An event class added later that refers to one more number of a header changes no slot of earlier classes. */
 enum slot_level { LEVEL_TRACE, LEVEL_STREAM, LEVEL_EVENT };
 
 struct target {

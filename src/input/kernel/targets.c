@@ -2,6 +2,7 @@
 /* CPUs that threads go to. One without any packet in the trace is missing: its stream file was not copied. */
 #include "kernel/targets.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -17,21 +18,21 @@ static const char *field_of(const struct ctf_event_class *cls)
     return strcmp(name, "sched_migrate_task") ? NULL : "dest_cpu";
 }
 
-bool kernel_targets_bind(struct kernel_targets *t, const struct ctf_event_class *cls)
+void kernel_targets_bind(struct kernel_targets *t, const struct ctf_trace *trace)
 {
-    while (t->by_class.n <= cls->index)
-        vec_push(&t->by_class, ((struct kernel_target){.known = false}));
-    struct kernel_target *of = &t->by_class.v[cls->index];
-    const char *field = field_of(cls);
-    if (!of->known && field)
-        ctf_access_find(cls, CTF_PAYLOAD, field, &of->cpu);
-    of->known = true;
-    return of->cpu.mode != 0;
+    const struct ctf_event_class *const *classes;
+    t->n = ctf_trace_classes(trace, &classes);
+    t->by_class = mem_zalloc((t->n + 1) * sizeof *t->by_class);
+    for (size_t i = 0; i < t->n; i++) {
+        const char *field = field_of(classes[i]);
+        if (field)
+            ctf_access_find(classes[i], CTF_PAYLOAD, field, &t->by_class[i]);
+    }
 }
 
 void kernel_targets_fini(struct kernel_targets *t)
 {
-    vec_free(&t->by_class);
+    free(t->by_class);
 }
 
 bool kernel_cpu_is_missing(const struct ctf_trace *t, int64_t cpu)

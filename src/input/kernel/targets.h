@@ -8,21 +8,17 @@
 
 struct text;
 
-struct kernel_target { struct ctf_access cpu; bool known; };
-/* Targets of one trace; zero-initialise. */
-struct kernel_targets { struct { struct kernel_target *v; size_t n, cap; } by_class; };
-/* Returns whether the class has such a CPU. */
-bool kernel_targets_bind(struct kernel_targets *, const struct ctf_event_class *);
+/* Where events of a trace name such a CPU, by class; mode 0: they do not. Any number of threads may read it. */
+struct kernel_targets { struct ctf_access *by_class; size_t n; };
+void kernel_targets_bind(struct kernel_targets *, const struct ctf_trace *);
 void kernel_targets_fini(struct kernel_targets *);
 /* CPU; -1: the event has none. */
-static inline int64_t kernel_target_of(struct kernel_targets *t, const struct ctf_event *ev)
+static inline int64_t kernel_target_of(const struct kernel_targets *t, const struct ctf_event *ev)
 {
-    bool present = ev->cls->index < t->by_class.n && t->by_class.v[ev->cls->index].known
-        ? t->by_class.v[ev->cls->index].cpu.mode != 0
-        : kernel_targets_bind(t, ev->cls);
+    bool present = ev->cls->index < t->n && t->by_class[ev->cls->index].mode != 0;
     if (!present)
         return -1;
-    const struct ctf_access *a = &t->by_class.v[ev->cls->index].cpu;
+    const struct ctf_access *a = &t->by_class[ev->cls->index];
     int64_t cpu = a->mode < 3 ? ctf_read_int(ev, a) : ctf_read_slow(ev, a, &present);
     return present ? cpu : -1;
 }

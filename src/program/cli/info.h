@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "index/index.h"
+#include "kernel/kernel.h"
 
 struct stream_facts {
     struct ctf_stream_info info;
@@ -25,6 +26,7 @@ struct trace_facts {
     uint64_t packets, events, lost_events, lost_packets, bytes;
     bool has_span;
     int64_t begin, end;
+    struct kernel_targets targets;
     info_cpus goes_to;               /* CPUs that threads were woken for or moved to */
     VEC(struct ctf_problem) problems; /* problems of opening and of reading; texts are owned */
 };

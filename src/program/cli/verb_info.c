@@ -59,6 +59,7 @@ static void gather(const struct experiment *x, size_t source, struct trace_facts
     const struct ctf_clock *clocks;
     const struct ctf_problem *problems;
     f->trace = t;
+    kernel_targets_bind(&f->targets, t);
     f->host = hosts[index_experiment_source_host(x, source)].name;
     f->domain = ctf_trace_env_string(t, "domain");
     f->kernel = ctf_trace_env_string(t, "kernel_release");
@@ -145,7 +146,6 @@ static void count_stream(void *arg, size_t i)
     struct ctf_event batch[1024];
     uint64_t events = 0;
     int64_t first = INT64_MAX, last = INT64_MIN;
-    struct kernel_targets targets = {0};
     info_cpus goes_to = {0};
     for (size_t n; (n = ctf_merge_next(m, batch, 1024)) > 0;)
         for (size_t k = 0; k < n; k++)
@@ -153,9 +153,8 @@ static void count_stream(void *arg, size_t i)
                 events++;
                 first = batch[k].ts < first ? batch[k].ts : first;
                 last = batch[k].ts > last ? batch[k].ts : last;
-                add_cpu(goes_to, kernel_target_of(&targets, &batch[k]));
+                add_cpu(goes_to, kernel_target_of(&f->targets, &batch[k]));
             }
-    kernel_targets_fini(&targets);
     const struct ctf_problem *problems;
     size_t n = ctf_merge_problems(m, &problems);
     pthread_mutex_lock(&c->lock);
@@ -244,6 +243,7 @@ static int run(int argc, char **argv)
             free((char *)facts[i].problems.v[k].text);
         }
         vec_free(&facts[i].problems);
+        kernel_targets_fini(&facts[i].targets);
         free(facts[i].tracer);
         free(facts[i].streams);
     }

@@ -199,7 +199,7 @@ static int refuse_namesake(struct cluster_node *n, const char *subject, struct e
     struct text t = {.fd = -1};
     struct bus_reply r;
     cluster_question_begin(&t, CLUSTER_HELLO);
-    /* Of anybody: this name has no key yet, and to look for it, each node would read the keys of all. */
+    /* Anybody's answer counts: this name has no key yet, and each node would read the keys of all to find it. */
     int rc = bus_ask_anybody(n->bus, subject, t.v, t.n, time_monotonic_ns() + HELLO_NS, &r);
     text_fini(&t);
     if (rc == ERR_TIMEOUT && !r.sent_messages) /* question not sent */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to coord: outputs last offered by servers. Those of a server that is away stay in lists, including derived
+/* Private to coord: outputs last offered by servers. Outputs of a server that is away stay in lists, also derived
  * ones that only it has. Thread-safe. */
 #ifndef WEFT_COORD_OUTPUT_CACHE_H
 #define WEFT_COORD_OUTPUT_CACHE_H

@@ -100,7 +100,7 @@ void tsp_model_write_experiment(struct tsp_server *, struct json *, const struct
 void tsp_model_write_config(struct json *, const struct tsp_config *);
 
 /* Derived output with that id, or of the view with that id; NULL: none. *answers: the provider for operations on it.
- * With the lock held. */
+ * The lock must be held. */
 struct tsp_derived *tsp_model_derived(const struct tsp_experiment *, const char *id,
     const struct tsp_provider **answers);
 

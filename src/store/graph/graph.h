@@ -195,7 +195,7 @@ bool graph_has_stacks(const struct graph *);
 /* Stack of the wait that begins at `begin`: the row left its CPU there. O(chunks with the row · log samples) */
 bool graph_wait_stack(const struct graph *, int32_t row, int64_t begin, struct graph_stack *out);
 /* Most frequent stack of the row in (begin, end], while it ran: of the last GRAPH_SAMPLES_COUNTED events that have one.
- * Of equally frequent ones it is the same wherever cuts are. */
+ * The choice among equally frequent ones does not depend on cuts. */
 enum { GRAPH_SAMPLES_COUNTED = 4096 };
 bool graph_running_stack(const struct graph *, int32_t row, int64_t begin, int64_t end, struct graph_stack *out);
 /* Number of stacks that are cut (in each chunk); of events whose stacks are missing for limits of the store. */

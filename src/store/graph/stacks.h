@@ -27,7 +27,7 @@ uint32_t graph_stacks_number(struct graph_stacks *, const struct kernel_stack *)
 void graph_stacks_get(const struct graph_stacks *, uint32_t number, struct kernel_stack *out); /* number: + 1 */
 /* Number of sections that graph_stacks_add adds: none without samples. */
 size_t graph_stacks_sections(const struct graph_stacks *);
-/* What it adds lives in the arena until the store is committed. */
+/* Adds the sections, whose data live in the arena until the store is committed. */
 void graph_stacks_add(const struct graph_stacks *, struct store_writer *, struct arena *, size_t n_rows);
 
 #endif
